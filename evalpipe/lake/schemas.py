@@ -1,0 +1,203 @@
+"""Parquet schemas of every table that passes between two stages, declared once.
+
+A table is a folder of Parquet files, one per partition. Times are UTC with microseconds. Paths and patches
+are bytes: git does not promise that they are text.
+"""
+
+import pyarrow as pa
+
+_TIME = pa.timestamp("us", tz="UTC")
+_TEXTS = pa.list_(pa.string())
+
+
+def _required(name: str, kind: pa.DataType) -> pa.Field:
+    return pa.field(name, kind, nullable=False)
+
+
+CANDIDATE_COMMITS = pa.schema(
+    [
+        _required("candidate_id", pa.string()),
+        _required("repository", pa.string()),
+        _required("commit", pa.string()),
+        pa.field("parent", pa.string()),
+        _required("tree", pa.string()),
+        _required("shape", pa.string()),
+        pa.field("number", pa.int64()),
+        _required("subject", pa.string()),
+        _required("author", pa.string()),
+        _required("author_date", _TIME),
+        _required("merge_date", _TIME),
+        _required("reason", pa.string()),
+        _required("reason_detail", pa.string()),
+        _required("source_files", pa.list_(pa.binary())),
+        _required("test_files", pa.list_(pa.binary())),
+        _required("files_changed", pa.int64()),
+        _required("lines_added", pa.int64()),
+        _required("lines_removed", pa.int64()),
+        _required("category", pa.string()),
+        _required("category_rule", pa.string()),
+        _required(
+            "issues",
+            pa.list_(pa.struct([("key", pa.string()), ("found_in", pa.string()), ("strength", pa.string())])),
+        ),
+        _required("problem_source", pa.string()),
+        _required("problem_text", pa.string()),
+        pa.field("reverts", pa.string()),
+        _required("coding_agent", pa.bool_()),
+    ]
+)
+
+TASK_IMAGES = pa.schema(
+    [
+        _required("repository", pa.string()),
+        _required("build_key", pa.string()),
+        _required("sandbox", pa.string()),
+        _required("status", pa.string()),
+        pa.field("image_digest", pa.string()),
+        _required("base_image", pa.string()),
+        _required("definition", pa.string()),
+        _required("log_tail", pa.string()),
+        _required("build_seconds", pa.float64()),
+        _required("built_at", _TIME),
+        _required("candidates", _TEXTS),
+    ]
+)
+
+VALIDATION_RUNS = pa.schema(
+    [
+        _required("candidate_id", pa.string()),
+        _required("repository", pa.string()),
+        _required("validation_pass", pa.string()),
+        _required("side", pa.string()),
+        _required("run_status", pa.string()),
+        pa.field("test_id", pa.string()),
+        pa.field("outcome", pa.string()),
+        pa.field("seconds", pa.float64()),
+        _required("message", pa.string()),
+        _required("image_digest", pa.string()),
+        _required("started_at", _TIME),
+        _required("run_seconds", pa.float64()),
+        _required("content_key", pa.string()),
+    ]
+)
+
+VALIDATED_TASKS = pa.schema(
+    [
+        _required("candidate_id", pa.string()),
+        _required("repository", pa.string()),
+        _required("validation_class", pa.string()),
+        _required("evidence", pa.string()),
+        _required("fail_to_pass", _TEXTS),
+        _required("pass_to_pass", _TEXTS),
+        _required("quarantined", _TEXTS),
+        _required("provisional", pa.bool_()),
+        _required("validated_on", _TEXTS),
+        _required("image_digest", pa.string()),
+        _required("after_seconds", pa.float64()),
+    ]
+)
+
+_TEST_EVIDENCE = pa.struct(
+    [
+        ("test_id", pa.string()),
+        ("expected_in", pa.string()),
+        ("outcome", pa.string()),
+        ("message", pa.string()),
+    ]
+)
+
+_GRADING = [
+    _required("verdict", pa.string()),
+    _required("resolved", pa.bool_()),
+    _required("integrity", pa.string()),
+    _required("integrity_reasons", _TEXTS),
+    _required("fail_to_pass_passed", pa.int64()),
+    _required("fail_to_pass_total", pa.int64()),
+    _required("pass_to_pass_passed", pa.int64()),
+    _required("pass_to_pass_total", pa.int64()),
+    _required("unmet_tests", pa.list_(_TEST_EVIDENCE)),
+    _required("detail", pa.string()),
+    _required("ignored_paths", pa.list_(pa.binary())),
+    _required("grading_seconds", pa.float64()),
+    _required("graded_at", _TIME),
+]
+
+CALIBRATION = pa.schema(
+    [
+        _required("task_set", pa.string()),
+        _required("revision", pa.string()),
+        _required("task_id", pa.string()),
+        _required("patch", pa.string()),
+        _required("repetition", pa.int64()),
+        *_GRADING,
+    ]
+)
+
+AGENT_RUNS = pa.schema(
+    [
+        _required("sweep", pa.string()),
+        _required("agent", pa.string()),
+        _required("configuration", pa.string()),
+        _required("task_id", pa.string()),
+        _required("sample", pa.string()),
+        _required("prompt_mode", pa.string()),
+        _required("attempt", pa.int64()),
+        _required("attempt_id", pa.string()),
+        _required("outcome", pa.string()),
+        _required("outcome_detail", pa.string()),
+        _required("started_at", _TIME),
+        pa.field("ended_at", _TIME),
+        pa.field("attempt_seconds", pa.float64()),
+        pa.field("exit_code", pa.int64()),
+        pa.field("patch_sha256", pa.string()),
+        _required("patch_bytes", pa.int64()),
+        _required("files_changed", pa.int64()),
+        pa.field("transcript_sha256", pa.string()),
+        pa.field("model_calls", pa.int64()),
+        pa.field("input_tokens", pa.int64()),
+        pa.field("cached_input_tokens", pa.int64()),
+        pa.field("output_tokens", pa.int64()),
+        pa.field("cost_usd", pa.float64()),
+        _required("image_digest", pa.string()),
+        _required("run_id", pa.string()),
+        _required("flags", _TEXTS),
+    ]
+)
+
+VERDICTS = pa.schema([_required("verdict_key", pa.string()), *_GRADING])
+
+GRADED_RESULTS = pa.schema(
+    [
+        _required("sweep", pa.string()),
+        _required("agent", pa.string()),
+        _required("configuration", pa.string()),
+        _required("task_id", pa.string()),
+        _required("sample", pa.string()),
+        _required("prompt_mode", pa.string()),
+        _required("attempt", pa.int64()),
+        _required("attempt_id", pa.string()),
+        _required("outcome", pa.string()),
+        # Whether the attempt counts in pass@1: infrastructure faults do not (design, table of outcomes).
+        _required("counts", pa.bool_()),
+        pa.field("verdict_key", pa.string()),
+        pa.field("patch_sha256", pa.string()),
+        pa.field("attempt_seconds", pa.float64()),
+        pa.field("model_calls", pa.int64()),
+        pa.field("input_tokens", pa.int64()),
+        pa.field("cached_input_tokens", pa.int64()),
+        pa.field("output_tokens", pa.int64()),
+        pa.field("cost_usd", pa.float64()),
+        *_GRADING,
+    ]
+)
+
+SCHEMAS: dict[str, pa.Schema] = {
+    "candidate_commits": CANDIDATE_COMMITS,
+    "task_images": TASK_IMAGES,
+    "validation_runs": VALIDATION_RUNS,
+    "validated_tasks": VALIDATED_TASKS,
+    "calibration": CALIBRATION,
+    "agent_runs": AGENT_RUNS,
+    "verdicts": VERDICTS,
+    "graded_results": GRADED_RESULTS,
+}

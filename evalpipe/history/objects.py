@@ -1,0 +1,95 @@
+"""Git objects as values: a tree as a mapping of exact byte paths, and blobs in bulk from one process."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from evalpipe.history.errors import CommitMissing, GitFailed, ObjectMissing
+from evalpipe.history.git_command import GitCommand
+
+REGULAR_FILE: Final = 0o100644
+EXECUTABLE_FILE: Final = 0o100755
+SYMLINK: Final = 0o120000
+GITLINK: Final = 0o160000
+
+_OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """One file of a tree: its git mode (see the constants above) and the id of its blob or commit."""
+
+    mode: int
+    oid: str
+
+
+Tree = dict[bytes, TreeEntry]
+
+
+class ObjectReader:
+    """Reads objects of one git directory and of whatever it borrows from."""
+
+    def __init__(self, command: GitCommand, object_format: str) -> None:
+        self.command = command
+        self.object_format = object_format
+
+    def tree_id(self, treeish: str) -> str:
+        """The tree of a commit or tree, given by its full id; raises CommitMissing."""
+        result = self.command.attempt("rev-parse", "--verify", "--quiet", f"{checked_id(treeish)}^{{tree}}")
+        if result.status != 0:
+            raise CommitMissing(
+                f"{treeish} is neither a commit nor a tree of {self.command.git_dir}; "
+                "update the mirror, or check whether the history was rewritten"
+            )
+        return result.stdout.decode("ascii").strip()
+
+    def read_tree(self, treeish: str) -> Tree:
+        """Every file of a commit or tree, given by its full id, in git's order; raises CommitMissing."""
+        try:
+            listing = self.command.run("ls-tree", "-r", "-z", "--full-tree", checked_id(treeish))
+        except GitFailed as failure:
+            self.tree_id(treeish)
+            raise failure
+        tree: Tree = {}
+        for line in listing.split(b"\0")[:-1]:
+            meta, _, path = line.partition(b"\t")
+            mode, _kind, oid = meta.split(b" ")
+            tree[path] = TreeEntry(int(mode, 8), oid.decode("ascii"))
+        return tree
+
+    def read_blobs(self, oids: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        """(id, content) for each id, in the order asked for, from one process; raises ObjectMissing."""
+        wanted = "".join(f"{checked_id(oid)}\n" for oid in oids).encode("ascii")
+        if not wanted:
+            return
+        with self.command.stream("cat-file", "--batch", "--buffer", stdin=wanted) as stdout:
+            while header := stdout.readline():
+                oid, kind, *size = header.decode("ascii").split()
+                if kind != "blob":
+                    found = "is not there" if kind == "missing" else f"is a {kind}"
+                    raise ObjectMissing(f"blob {oid} {found} in {self.command.git_dir}; update the mirror")
+                yield oid, stdout.read(int(size[0]))
+                stdout.read(1)
+
+    def read_files(self, tree: Mapping[bytes, TreeEntry], paths: Iterable[bytes]) -> dict[bytes, bytes]:
+        """Content of several files of a tree by path (a symlink's content is its target); raises KeyError."""
+        by_path = {path: tree[path].oid for path in paths}
+        contents = dict(self.read_blobs(dict.fromkeys(by_path.values())))
+        return {path: contents[oid] for path, oid in by_path.items()}
+
+
+def checked_id(oid: str) -> str:
+    """The id itself when it is a full object id; anything else (a branch, an option) raises CommitMissing."""
+    if not _OBJECT_ID.fullmatch(oid):
+        raise CommitMissing(f"{oid!r} is not a full object id (40 or 64 hexadecimal digits)")
+    return oid
+
+
+def folders_above(path: bytes) -> Iterator[bytes]:
+    """The folders that contain a path, innermost first."""
+    while b"/" in path:
+        path = path[: path.rindex(b"/")]
+        yield path

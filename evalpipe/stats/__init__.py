@@ -1,0 +1,1 @@
+"""Statistics over tasks: pure functions, scipy at run time, no random numbers but seeded ones."""

@@ -1,0 +1,36 @@
+"""Configuration: the YAML files of a workspace, checked, with errors that name file, line and field."""
+
+from evalpipe.config.agent import AgentConfig, RetryPolicy
+from evalpipe.config.problems import ConfigError, Problem
+from evalpipe.config.repository import (
+    EnvironmentConfig,
+    PathRules,
+    RepositoryConfig,
+    RunnerConfig,
+    ValidationConfig,
+    resolve_base_image,
+)
+from evalpipe.config.sweep import Category, LimitsConfig, PromptMode, SweepConfig
+from evalpipe.config.values import digest
+from evalpipe.config.workspace import LoadedConfigs, Workspace, find_workspace
+
+__all__ = [
+    "AgentConfig",
+    "Category",
+    "ConfigError",
+    "EnvironmentConfig",
+    "LimitsConfig",
+    "LoadedConfigs",
+    "PathRules",
+    "Problem",
+    "PromptMode",
+    "RepositoryConfig",
+    "RetryPolicy",
+    "RunnerConfig",
+    "SweepConfig",
+    "ValidationConfig",
+    "Workspace",
+    "digest",
+    "find_workspace",
+    "resolve_base_image",
+]

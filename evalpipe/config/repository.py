@@ -1,0 +1,90 @@
+"""`data/repos/<name>.yaml`: a repository to mine, how its tests run, and what its images need."""
+
+import os
+import re
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from evalpipe.config.values import Argument, ConfigModel, Count, Glob, Memory, Positive, Slug, Text, wrong
+
+DEFAULT_BASE_IMAGE = "python:3.12-slim"
+BASE_IMAGE_VARIABLE = "EVALPIPE_BASE_IMAGE"
+
+
+class RunnerConfig(ConfigModel):
+    """The test runner inside the container."""
+
+    name: Literal["pytest"] = Field(description="the test runner")
+    python: Argument = Field(default="python3", description="the container's interpreter that runs the tests")
+    arguments: tuple[Text, ...] = Field(default=(), description="arguments added to every call of the runner")
+
+
+class EnvironmentConfig(ConfigModel):
+    """The image that tests and agents run in: built from a base, or one that the team has."""
+
+    template: Literal["python", "image"] = Field(
+        default="python", description="`python` builds an image from a base; `image` takes a finished one"
+    )
+    base_image: Argument | None = Field(
+        default=None,
+        description=f"image to build from; else ${BASE_IMAGE_VARIABLE}, else {DEFAULT_BASE_IMAGE}",
+    )
+    image: Argument | None = Field(default=None, description="the finished image, for `template: image`")
+    packages: tuple[Argument, ...] = Field(default=(), description="pip requirements installed in the image")
+    setup: tuple[Text, ...] = Field(default=(), description="shell commands run while the image is built")
+
+    @model_validator(mode="after")
+    def _one_way_to_an_image(self) -> Self:
+        if self.template == "python" and self.image is not None:
+            raise wrong("belongs to `template: image`; use base_image, or write `template: image`", "image")
+        if self.template == "image":
+            if self.image is None:
+                raise wrong("is missing: `template: image` needs the name of a finished image", "image")
+            for name in ("base_image", "packages", "setup"):
+                if getattr(self, name):
+                    raise wrong("is only for `template: python`; a finished image is used as it is", name)
+        return self
+
+
+class PathRules(ConfigModel):
+    """Globs that tell tests, source and generated files apart, from the repository's top."""
+
+    tests: tuple[Glob, ...] = Field(default=(), description="test files; empty: the built-in rules")
+    source: tuple[Glob, ...] = Field(default=(), description="source files; empty: the built-in rules")
+    generated: tuple[Glob, ...] = Field(default=(), description="files that nobody writes by hand")
+
+
+class ValidationConfig(ConfigModel):
+    """Limits of one test run while candidates are validated."""
+
+    timeout_s: Positive = Field(default=600.0, description="seconds that one test run may take")
+    memory: Memory = Field(default=2 * 1024**3, description="memory of the container, as 512m or 2g")
+    cpus: Positive = Field(default=1.0, description="processors of the container")
+    pids: Count = Field(default=512, description="processes and threads in the container")
+
+
+class RepositoryConfig(ConfigModel):
+    """A repository to mine. Its name is the name of its file."""
+
+    name: Slug = Field(description="the name of the file, without `.yaml`")
+    source: Argument = Field(description="a path from the workspace's top, or a URL")
+    mainline: Argument | None = Field(default=None, description="the branch to mine; else that of HEAD")
+    runner: RunnerConfig = Field(description="how the tests are run")
+    environment: EnvironmentConfig = Field(default=EnvironmentConfig(), description="the image of the tests")
+    paths: PathRules = Field(default=PathRules(), description="which files are tests, source or generated")
+    issues: Path | None = Field(default=None, description="JSONL of issues, from the workspace's top")
+    max_files: Count = Field(default=25, description="a change that touches more files is no candidate")
+    require_issue: bool = Field(default=False, description="whether a candidate needs an issue's text")
+    validation: ValidationConfig = Field(default=ValidationConfig(), description="limits of a validation run")
+
+    @property
+    def source_is_url(self) -> bool:
+        """Whether `source` is a URL or an scp-like address, and not a path."""
+        return re.match(r"[A-Za-z][A-Za-z0-9+.-]*://|[^/\s]+@[^/:\s]+:", self.source) is not None
+
+
+def resolve_base_image(environment: EnvironmentConfig) -> str:
+    """Return the base image: the file's, else the machine's (EVALPIPE_BASE_IMAGE), else the default."""
+    return environment.base_image or os.environ.get(BASE_IMAGE_VARIABLE) or DEFAULT_BASE_IMAGE

@@ -32,6 +32,7 @@ _BRANCHES: Final = "refs/heads/"
 _KEPT: Final = "refs/evalpipe/kept/"
 # What HEAD of a mirror names when HEAD of its source names no branch, as in a checkout made by a CI system.
 _NO_DEFAULT_BRANCH: Final = "refs/evalpipe/no-default-branch"
+_OF_A_SHALLOW_SOURCE: Final = "because shallow roots are not allowed to be updated"
 _REMOTE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|[^/:]+:(?!//)")
 _UPLOAD_PACK: Final = "git -c safe.directory=* upload-pack"
 
@@ -143,7 +144,6 @@ def _describe(source: str) -> _Source:
     transport: tuple[str, ...]
     if path.exists():
         name, transport = str(path.absolute()), (f"--upload-pack={_UPLOAD_PACK}",)
-        _refuse_shallow(path)
     elif _REMOTE_NAME.match(source):
         name, transport = source, ()
     else:
@@ -167,13 +167,6 @@ def _describe(source: str) -> _Source:
     return _Source(name, default, "sha1" if len(ids.pop()) == 40 else "sha256", transport)
 
 
-def _refuse_shallow(path: Path) -> None:
-    git_dir = path / ".git" if (path / ".git").exists() else path
-    answer = GitCommand(git_dir.absolute()).attempt("rev-parse", "--is-shallow-repository")
-    if answer.stdout.strip() == b"true":
-        raise _shallow(str(path))
-
-
 def _fetch(repository: Repository, source: _Source, lock: int) -> None:
     result = repository.command.attempt(
         "fetch",
@@ -189,7 +182,8 @@ def _fetch(repository: Repository, source: _Source, lock: int) -> None:
         f"+{_BRANCHES}*:{_BRANCHES}*",
         pass_fds=(lock,),
     )
-    if result.status != 0:
+    # Branches of a shallow source are passed over with a warning, and git calls that a success.
+    if result.status != 0 or _OF_A_SHALLOW_SOURCE in result.stderr:
         raise _fetch_error(source.shown, result)
     default = f"{_BRANCHES}{source.default_branch}" if source.default_branch else _NO_DEFAULT_BRANCH
     repository.command.run("symbolic-ref", "HEAD", default)
@@ -197,8 +191,11 @@ def _fetch(repository: Repository, source: _Source, lock: int) -> None:
 
 def _fetch_error(source: str, result: GitResult) -> HistoryError:
     complaint = result.stderr.strip()
-    if "shallow update not allowed" in complaint or "shallow repository" in complaint:
-        return _shallow(source)
+    if _OF_A_SHALLOW_SOURCE in complaint:
+        return ShallowRepository(
+            f"{source} is a shallow clone, so its older changes cannot be read; "
+            "run `git fetch --unshallow` in it"
+        )
     if "does not appear to be a git repository" in complaint or "not a git repository" in complaint:
         return _not_a_repository(source, complaint)
     return SourceUnreachable(
@@ -211,12 +208,6 @@ def _not_a_repository(source: str, complaint: str) -> NotARepository:
     return NotARepository(
         f"{source} is not a git repository; set `source` to the path or URL of one. "
         f"git says: {complaint.strip()}"
-    )
-
-
-def _shallow(source: str) -> ShallowRepository:
-    return ShallowRepository(
-        f"{source} is a shallow clone, so its older changes cannot be read; run `git fetch --unshallow` in it"
     )
 
 

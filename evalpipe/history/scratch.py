@@ -90,7 +90,8 @@ class ScratchObjects(ObjectReader):
                 result = command.attempt(
                     "update-index", "--add", "--replace", "-z", "--index-info", stdin=b"".join(lines)
                 )
-                if result.status != 0:
+                # Git passes over an unsafe path with a mere remark.
+                if result.status != 0 or result.stderr:
                     raise TreeNotWritten(f"git does not write this tree: {result.stderr.strip()}")
             return self._written(command)
 

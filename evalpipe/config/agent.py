@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from evalpipe.config.values import ConfigModel, Count, Slug, Text, wrong
+from evalpipe.config.values import ConfigModel, Count, Slug, Text, refuse
 
 # Agents without a model behind them: what the manifest says of the model is the same for each.
 _WITHOUT_MODEL = ("reference", "empty")
@@ -51,9 +51,7 @@ class AgentConfig(ConfigModel):
     @model_validator(mode="after")
     def _script_belongs_to_scripted(self) -> Self:
         if self.adapter == "scripted" and self.script is None:
-            raise wrong(
-                "is missing: `adapter: scripted` needs the path of the patches that it replays", "script"
-            )
+            refuse([("script", "is missing: `adapter: scripted` needs the path of the patches to replay")])
         if self.adapter != "scripted" and self.script is not None:
-            raise wrong(f"belongs to `adapter: scripted`; `adapter: {self.adapter}` has none", "script")
+            refuse([("script", f"belongs to `adapter: scripted`; `adapter: {self.adapter}` has none")])
         return self

@@ -29,16 +29,18 @@ _TYPES = {
 
 def explain(error: ValidationError, model: type[BaseModel], document: YamlDocument) -> list[Problem]:
     """Return every problem of a file that was validated against `model`, in the order of its lines."""
-    problems = [_problem(details, model, document) for details in error.errors(include_url=False)]
+    problems: list[Problem] = []
+    for details in error.errors(include_url=False):
+        path: FieldPath = tuple(part for part in details["loc"] if part != "[key]")
+        if details["type"] == "evalpipe_fields":
+            found = [((*path, field), message) for field, message in details["ctx"]["faults"]]
+        else:
+            found = [(path, _message(details, path, model, document))]
+        problems.extend(
+            Problem(document.name, message, document.line_of(place), dotted(place) or None)
+            for place, message in found
+        )
     return sorted(problems, key=lambda problem: (problem.line or 0, problem.field or ""))
-
-
-def _problem(details: ErrorDetails, model: type[BaseModel], document: YamlDocument) -> Problem:
-    path: FieldPath = tuple(part for part in details["loc"] if part != "[key]")
-    if (inner := details.get("ctx", {}).get("field")) is not None:
-        path = (*path, inner)
-    message = _message(details, path, model, document)
-    return Problem(document.name, message, document.line_of(path), dotted(path) or None)
 
 
 def _message(details: ErrorDetails, path: FieldPath, model: type[BaseModel], document: YamlDocument) -> str:
@@ -57,8 +59,6 @@ def _message(details: ErrorDetails, path: FieldPath, model: type[BaseModel], doc
         return _no_text(value, document.texts.get(path))
     if kind == "model_type":
         return f"must hold fields of its own: {listed(_fields(model, path))}"
-    if kind == "string_pattern_mismatch":
-        return f"{value!r} is not a currency; use three capital letters, as EUR"
     if kind == "too_long":
         return f"must have {context['max_length']} values, not {context['actual_length']}"
     written = document.texts.get(path)

@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from evalpipe.config.values import Argument, ConfigModel, Count, Glob, Memory, Positive, Slug, Text, wrong
+from evalpipe.config.values import Argument, ConfigModel, Count, Glob, Memory, Positive, Slug, Text, refuse
 
 DEFAULT_BASE_IMAGE = "python:3.12-slim"
 BASE_IMAGE_VARIABLE = "EVALPIPE_BASE_IMAGE"
@@ -37,14 +37,16 @@ class EnvironmentConfig(ConfigModel):
 
     @model_validator(mode="after")
     def _one_way_to_an_image(self) -> Self:
+        faults = []
         if self.template == "python" and self.image is not None:
-            raise wrong("belongs to `template: image`; use base_image, or write `template: image`", "image")
+            faults.append(("image", "belongs to `template: image`; write that, or use base_image"))
         if self.template == "image":
             if self.image is None:
-                raise wrong("is missing: `template: image` needs the name of a finished image", "image")
+                faults.append(("image", "is missing: `template: image` needs the name of a finished image"))
             for name in ("base_image", "packages", "setup"):
                 if getattr(self, name):
-                    raise wrong("is only for `template: python`; a finished image is used as it is", name)
+                    faults.append((name, "is only for `template: python`; a finished image is used as it is"))
+        refuse(faults)
         return self
 
 

@@ -1,12 +1,13 @@
 """`data/sweeps/<name>.yaml`: what a quarter is; everything that is decided before the first attempt."""
 
 import math
-from typing import Annotated, Literal, Self
+from collections.abc import Iterator
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from evalpipe.config.problems import did_you_mean
-from evalpipe.config.values import ConfigModel, Count, Memory, Positive, Slug, Text, wrong
+from evalpipe.config.values import ConfigModel, Count, Currency, Memory, Positive, Slug, Text, refuse
 
 Category = Literal["single_file_repair", "multi_file_feature", "dependency_chore", "other"]
 PromptMode = Literal["original", "terse"]
@@ -40,7 +41,7 @@ class SweepConfig(ConfigModel):
     )
     limits: LimitsConfig = Field(default=LimitsConfig(), description="limits of one attempt")
     region: Text | None = Field(default=None, description="where the prices hold; needs currency")
-    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] | None = Field(
+    currency: Currency | None = Field(
         default=None, description="currency of the prices as three letters (ISO 4217); needs region"
     )
     archived: bool = Field(
@@ -48,41 +49,38 @@ class SweepConfig(ConfigModel):
     )
 
     @model_validator(mode="after")
-    def _each_once(self) -> Self:
-        for field, values in (("agents", self.agents), ("modes", self.modes)):
-            if not values:
-                raise wrong("is empty; name at least one", field)
-            twice = sorted({value for value in values if list(values).count(value) > 1})
-            if twice:
-                raise wrong(f"{twice[0]!r} is named twice; keep one", field)
+    def _fields_agree(self) -> Self:
+        refuse(
+            [*self._repetitions(), *self._weight_faults(), *self._comparison_faults(), *self._price_faults()]
+        )
         return self
 
-    @model_validator(mode="after")
-    def _weights_add_up(self) -> Self:
+    def _repetitions(self) -> Iterator[tuple[str, str]]:
+        for field, values in (("agents", self.agents), ("modes", self.modes)):
+            if not values:
+                yield field, "is empty; name at least one"
+            for value in sorted({value for value in values if list(values).count(value) > 1}):
+                yield field, f"{value!r} is named twice; keep one"
+
+    def _weight_faults(self) -> Iterator[tuple[str, str]]:
         if self.weights is not None:
             total = math.fsum(self.weights.values())
             if abs(total - 1) > 1e-6:
-                raise wrong(f"the weights add up to {total:g}; they must add up to 1", "weights")
-        return self
+                yield "weights", f"the weights add up to {total:g}; they must add up to 1"
 
-    @model_validator(mode="after")
-    def _comparisons_are_of_the_sweep(self) -> Self:
+    def _comparison_faults(self) -> Iterator[tuple[str, str]]:
         seen: set[frozenset[str]] = set()
         for pair in self.comparisons:
-            for agent in pair:
-                if agent not in self.agents:
-                    hint = did_you_mean(agent, self.agents) or "; name it under agents too"
-                    raise wrong(f"{agent!r} is not an agent of this sweep{hint}", "comparisons")
+            for agent in sorted(set(pair) - set(self.agents)):
+                hint = did_you_mean(agent, self.agents) or "; name it under agents too"
+                yield "comparisons", f"{agent!r} is not an agent of this sweep{hint}"
             if pair[0] == pair[1]:
-                raise wrong(f"{pair[0]!r} is compared with itself; name two agents", "comparisons")
-            if frozenset(pair) in seen:
-                raise wrong(f"{pair[0]!r} and {pair[1]!r} are compared twice; keep one", "comparisons")
+                yield "comparisons", f"{pair[0]!r} is compared with itself; name two agents"
+            elif frozenset(pair) in seen:
+                yield "comparisons", f"{pair[0]!r} and {pair[1]!r} are compared twice; keep one"
             seen.add(frozenset(pair))
-        return self
 
-    @model_validator(mode="after")
-    def _prices_have_place_and_currency(self) -> Self:
+    def _price_faults(self) -> Iterator[tuple[str, str]]:
         if (self.region is None) != (self.currency is None):
             lacking = "region" if self.region is None else "currency"
-            raise wrong("is missing: region and currency go together where costs are priced", lacking)
-        return self
+            yield lacking, "is missing: region and currency go together where costs are priced"

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,9 +24,15 @@ class ConfigModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def wrong(message: str, field: str | None = None) -> PydanticCustomError:
-    """Return an error whose text is shown to the user as it is; `field` names the field inside a model."""
-    return PydanticCustomError("evalpipe", "{message}", {"message": message, "field": field})
+def wrong(message: str) -> PydanticCustomError:
+    """Return an error of one value, whose text is shown to the user as it is."""
+    return PydanticCustomError("evalpipe", "{message}", {"message": message})
+
+
+def refuse(faults: Sequence[tuple[str, str]]) -> None:
+    """Raise one error for all the `faults` of a model, pairs of field and message, if there are any."""
+    if faults:
+        raise PydanticCustomError("evalpipe_fields", "{faults}", {"faults": list(faults)})
 
 
 def is_slug(text: str) -> bool:
@@ -61,6 +68,12 @@ def _check_glob(value: str) -> str:
     return value
 
 
+def _check_currency(value: str) -> str:
+    if re.fullmatch("[A-Z]{3}", value) is None:
+        raise wrong(f"{value!r} is not a currency; use three capital letters, as EUR")
+    return value
+
+
 def parse_memory(value: Any) -> Any:
     """Return the bytes of a memory size such as `512m` or `2g` (units of 1024, as Docker has them)."""
     if isinstance(value, bool) or not isinstance(value, int | str):
@@ -78,6 +91,7 @@ Text = Annotated[str, AfterValidator(_check_text)]
 Argument = Annotated[Text, AfterValidator(_check_not_option)]
 Slug = Annotated[str, AfterValidator(_check_slug)]
 Glob = Annotated[Text, AfterValidator(_check_glob)]
+Currency = Annotated[str, AfterValidator(_check_currency)]
 Memory = Annotated[int, BeforeValidator(parse_memory)]
 # Strict, so that `true` is not taken for 1.
 Count = Annotated[int, Field(strict=True, ge=1)]

@@ -1,0 +1,56 @@
+"""Runs one command in isolation, and nothing else: see `box` for the protocols, `choose` for the kinds.
+
+This folder knows nothing of tasks, agents or tests; it uses no other folder of the package.
+"""
+
+from evalpipe.sandbox.box import (
+    DIRECTORY,
+    EXECUTABLE,
+    REGULAR,
+    SYMLINK,
+    Box,
+    FileEntry,
+    Limits,
+    Outcome,
+    Sandbox,
+    SandboxFacts,
+    TreeLimits,
+)
+from evalpipe.sandbox.docker import DockerSandbox
+from evalpipe.sandbox.engine import docker_available
+from evalpipe.sandbox.errors import (
+    DiskFull,
+    EngineFault,
+    EngineUnavailable,
+    ImageMissing,
+    Interrupted,
+    OutputTooLarge,
+    SandboxError,
+    UnsafeOutput,
+)
+from evalpipe.sandbox.owners import owner_id
+
+__all__ = [
+    "DIRECTORY",
+    "EXECUTABLE",
+    "REGULAR",
+    "SYMLINK",
+    "Box",
+    "DiskFull",
+    "DockerSandbox",
+    "EngineFault",
+    "EngineUnavailable",
+    "FileEntry",
+    "ImageMissing",
+    "Interrupted",
+    "Limits",
+    "Outcome",
+    "OutputTooLarge",
+    "Sandbox",
+    "SandboxError",
+    "SandboxFacts",
+    "TreeLimits",
+    "UnsafeOutput",
+    "docker_available",
+    "owner_id",
+]

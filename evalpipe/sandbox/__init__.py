@@ -16,6 +16,7 @@ from evalpipe.sandbox.box import (
     SandboxFacts,
     TreeLimits,
 )
+from evalpipe.sandbox.choose import choose_sandbox
 from evalpipe.sandbox.docker import DockerSandbox
 from evalpipe.sandbox.engine import docker_available
 from evalpipe.sandbox.errors import (
@@ -29,6 +30,7 @@ from evalpipe.sandbox.errors import (
     UnsafeOutput,
 )
 from evalpipe.sandbox.owners import owner_id
+from evalpipe.sandbox.process import ProcessSandbox
 
 __all__ = [
     "DIRECTORY",
@@ -46,11 +48,13 @@ __all__ = [
     "Limits",
     "Outcome",
     "OutputTooLarge",
+    "ProcessSandbox",
     "Sandbox",
     "SandboxError",
     "SandboxFacts",
     "TreeLimits",
     "UnsafeOutput",
+    "choose_sandbox",
     "docker_available",
     "owner_id",
 ]

@@ -1,0 +1,47 @@
+"""The manifest of a run: its records, its JSON Schema, and the comparison of two."""
+
+from evalpipe.manifest.comparison import (
+    MISSING,
+    Difference,
+    Missing,
+    configuration_digest,
+    describe_differences,
+    differences,
+)
+from evalpipe.manifest.record import (
+    AgentRecord,
+    EnvironmentRecord,
+    Manifest,
+    TaskSetRecord,
+    build_manifest,
+    manifest_bytes,
+    read_manifest,
+)
+from evalpipe.manifest.validation import (
+    SCHEMA_VERSION,
+    ManifestError,
+    combined_image_digest,
+    schema,
+    validate_manifest,
+)
+
+__all__ = [
+    "MISSING",
+    "SCHEMA_VERSION",
+    "AgentRecord",
+    "Difference",
+    "EnvironmentRecord",
+    "Manifest",
+    "ManifestError",
+    "Missing",
+    "TaskSetRecord",
+    "build_manifest",
+    "combined_image_digest",
+    "configuration_digest",
+    "describe_differences",
+    "differences",
+    "manifest_bytes",
+    "read_manifest",
+    "schema",
+    "validate_manifest",
+]

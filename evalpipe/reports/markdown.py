@@ -1,0 +1,53 @@
+"""The same tables as Markdown, for the metadata of Dagster assets. Text from elsewhere is escaped."""
+
+import html
+import re
+from collections.abc import Sequence
+
+from evalpipe.reports.analysis import analyse
+from evalpipe.reports.records import SweepResults
+from evalpipe.reports.scoreboard import (
+    TextTable,
+    category_table,
+    comparison_table,
+    funnel_table,
+    scoreboard_table,
+)
+
+_MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~])")
+
+
+def scoreboard_markdown(results: SweepResults) -> str:
+    """Return answer, scoreboard, comparisons and cautions."""
+    analysis = analyse(results)
+    parts = [f"**{_escaped(analysis.answer)}**", _table(scoreboard_table(analysis))]
+    if analysis.comparisons:
+        parts.append(_table(comparison_table(analysis)))
+    findings = (*analysis.no_result, *analysis.cautions)
+    if findings:
+        parts.append("\n".join(f"- {_escaped(finding.text)}" for finding in findings))
+    return "\n\n".join(parts)
+
+
+def category_markdown(results: SweepResults) -> str:
+    """Return pass@1 per category, with the weighted total where the sweep has weights."""
+    analysis = analyse(results)
+    if not analysis.valid:
+        return f"**{_escaped(analysis.answer)}**"
+    return _table(category_table(analysis))
+
+
+def funnel_markdown(mining: Sequence[tuple[str, int]], validation: Sequence[tuple[str, int]]) -> str:
+    """Return the attrition funnel."""
+    return _table(funnel_table(mining, validation))
+
+
+def _table(table: TextTable) -> str:
+    rule = ["---:" if column in table.numeric else "---" for column in range(len(table.header))]
+    lines = [[_escaped(cell) for cell in row] for row in (table.header, *table.rows)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (lines[0], rule, *lines[1:]))
+
+
+def _escaped(cell: str) -> str:
+    # Both, because Markdown lets HTML through: an image of an agent's choosing would be fetched by a reader.
+    return html.escape(_MARKUP.sub(r"\\\1", cell), quote=False)

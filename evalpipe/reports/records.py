@@ -1,0 +1,102 @@
+"""What a report is made from: one sweep with its tasks, agents, graded results and what came before them."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from typing import Any
+
+import pyarrow as pa
+
+
+class AgentRole(StrEnum):
+    """What an agent is there for; the first two are controls of the grading, not contenders."""
+
+    REFERENCE = "reference"
+    EMPTY = "empty"
+    CONTENDER = "contender"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskInfo:
+    """A task as a reader of the report needs it; `validated_on` are the UTC days of its validation passes."""
+
+    task_id: str
+    title: str
+    category: str
+    repository: str
+    merge_date: date
+    provisional: bool
+    validated_on: tuple[date, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentInfo:
+    """An agent of the sweep. A scripted agent replays stored patches and calls no model."""
+
+    name: str
+    role: AgentRole
+    scripted: bool
+    model: str | None
+    scaffold: str | None
+
+    @property
+    def contends(self) -> bool:
+        """Whether it is there to be compared, not to check the grading."""
+        return self.role is AgentRole.CONTENDER
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SweepResults:
+    """All that is known of one sweep.
+
+    `graded` has the schema of graded_results and holds the current configuration's rows only. `manifests`
+    are keyed by (agent, mode). `comparisons` are the pairs of contenders fixed before the run; a difference
+    is always second minus first. `mining` counts candidates by reason, `validation` by class.
+    Raises ValueError when names repeat or point nowhere.
+    """
+
+    sweep: str
+    decision: str
+    task_set: str
+    revision: str
+    provisional: bool
+    tasks: tuple[TaskInfo, ...]
+    agents: tuple[AgentInfo, ...]
+    samples_per_task: int
+    modes: tuple[str, ...]
+    weights: Mapping[str, float] | None
+    comparisons: tuple[tuple[str, str], ...]
+    graded: pa.Table
+    manifests: Mapping[tuple[str, str], Mapping[str, Any]]
+    mining: tuple[tuple[str, int], ...]
+    validation: tuple[tuple[str, int], ...]
+    calibration: pa.Table
+
+    def __post_init__(self) -> None:
+        _refuse_repeated("task", (task.task_id for task in self.tasks))
+        _refuse_repeated("agent", (agent.name for agent in self.agents))
+        _refuse_repeated("prompt mode", self.modes)
+        known = {agent.name for agent in self.agents}
+        for first, second in self.comparisons:
+            for name in (first, second):
+                if name not in known:
+                    raise ValueError(
+                        f"sweep {self.sweep}: the comparison of {first} and {second} names {name}, which is "
+                        f"not an agent of this sweep"
+                    )
+            if first == second:
+                raise ValueError(f"sweep {self.sweep}: {first} is compared with itself")
+        if self.samples_per_task < 1:
+            raise ValueError(f"sweep {self.sweep}: samples per task must be 1 or more")
+
+    @property
+    def contenders(self) -> tuple[AgentInfo, ...]:
+        return tuple(agent for agent in self.agents if agent.contends)
+
+
+def _refuse_repeated(kind: str, names: Iterable[str]) -> None:
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        raise ValueError(f"{kind} named twice in one sweep: {', '.join(repeated)}")

@@ -1,0 +1,149 @@
+"""The cells of every table that is printed in more than one form: terminal, Markdown and HTML.
+
+A table is a header and rows of finished text, so that all forms say the same.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evalpipe.reports import wording
+from evalpipe.reports.analysis import Analysis
+from evalpipe.reports.tables import AgentRow
+
+NO_SAMPLE = "no graded sample"
+INTERVAL_NOTE = (
+    "pass@1: mean over tasks of the share of samples that resolved the task. Intervals: 95 %, task-clustered "
+    "Wilson, for work like these tasks. “sees”: the difference from an agent much like this one that the sweep "
+    "could detect with 80 % power."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """Header and rows of plain cells; columns listed in `numeric` are aligned to the right."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numeric: frozenset[int] = frozenset()
+
+
+def agent_label(row: AgentRow, *, with_mode: bool) -> str:
+    """Return the name of an agent with what a reader must not overlook about it."""
+    marks = [] if row.agent.contends else ["control"]
+    if row.agent.contends and row.agent.scripted:
+        marks.append("scripted")
+    name = wording.plain(row.agent.name, 60)
+    if with_mode:
+        name = f"{name} · {wording.plain(row.mode, 30)}"
+    return f"{name} ({', '.join(marks)})" if marks else name
+
+
+def scoreboard_table(analysis: Analysis) -> TextTable:
+    """Return pass@1 with interval per agent and mode, contenders first, in the order of the sweep."""
+    results = analysis.results
+    with_mode = len(results.modes) > 1
+    header = (
+        "agent",
+        "pass@1",
+        "95 % interval",
+        "tasks",
+        "samples",
+        "invalid",
+        "missing",
+        "invalid as failed",
+        "pass^k",
+        "always / sometimes / never",
+        "sees",
+    )
+    rows = sorted(analysis.agents, key=lambda row: not row.agent.contends)
+    cells = tuple(_scoreboard_cells(row, with_mode=with_mode) for row in rows)
+    return TextTable(header, cells, numeric=frozenset(range(1, len(header))))
+
+
+def _scoreboard_cells(row: AgentRow, *, with_mode: bool) -> tuple[str, ...]:
+    steady, repeated = row.steadiness, row.repeated
+    return (
+        agent_label(row, with_mode=with_mode),
+        wording.estimate(row.estimate, row.counts),
+        wording.interval(row.estimate.interval if row.estimate else None),
+        str(len(row.counts)),
+        f"{row.graded}/{row.expected}",
+        str(row.invalid),
+        str(len(row.missing)),
+        wording.rate(row.with_invalid.rate if row.with_invalid else None),
+        f"{wording.rate(repeated.pass_hat_k)} (k={repeated.k})" if repeated else wording.NOTHING,
+        f"{steady.stable} / {steady.sometimes} / {steady.never}" if steady else wording.NOTHING,
+        wording.detectable(row.detectable) if row.estimate and row.agent.contends else wording.NOTHING,
+    )
+
+
+def comparison_table(analysis: Analysis) -> TextTable:
+    """Return the comparisons fixed beforehand; differences are second minus first, in points."""
+    header = ("first", "second", "mode", "difference", "95 % interval", "tasks", "second / first better", "result")
+    rows = []
+    for row in analysis.comparisons:
+        paired = row.paired
+        difference = wording.points(paired.difference) if paired else wording.NOTHING
+        if paired and not paired.discordant:
+            spread = "no discordant tasks"
+        else:
+            spread = wording.points_interval(paired.interval) if paired and paired.interval else wording.NOTHING
+        rows.append(
+            (
+                wording.plain(row.first, 60),
+                wording.plain(row.second, 60),
+                wording.plain(row.mode, 30),
+                difference,
+                spread,
+                str(paired.tasks) if paired else "0",
+                f"{paired.second_better} / {paired.first_better}" if paired else wording.NOTHING,
+                row.sentence,
+            )
+        )
+    return TextTable(header, tuple(rows), numeric=frozenset({3, 4, 5, 6}))
+
+
+def category_table(analysis: Analysis) -> TextTable:
+    """Return pass@1 per category, agent and mode, fractions below five tasks; then the weighted total."""
+    with_mode = len(analysis.results.modes) > 1
+    labels = {(row.agent.name, row.mode): agent_label(row, with_mode=with_mode) for row in analysis.agents}
+    header = ("category", "agent", "pass@1", "95 % interval", "tasks", "weight")
+    rows = []
+    for row in analysis.categories:
+        if row.agent.contends:
+            shown = row.estimate if row.enough_for_a_rate else None
+            rows.append(
+                (
+                    wording.words(wording.plain(row.category, 40)),
+                    labels[row.agent.name, row.mode],
+                    wording.estimate(row.estimate, row.counts),
+                    wording.interval(shown.interval if shown else None),
+                    f"{len(row.counts)}/{row.tasks_in_set}",
+                    wording.rate(row.weight),
+                )
+            )
+    for total in analysis.weighted:
+        if total.agent.contends:
+            found = total.total
+            rows.append(
+                (
+                    "weighted total",
+                    labels[total.agent.name, total.mode],
+                    wording.rate(found.rate) if found else "refused",
+                    wording.interval(found.interval if found else None),
+                    str(sum(part.tasks for part in found.by_category.values())) if found else wording.NOTHING,
+                    "1.00" if found else wording.NOTHING,
+                )
+            )
+    return TextTable(header, tuple(rows), numeric=frozenset({2, 3, 4, 5}))
+
+
+def funnel_table(mining: Sequence[tuple[str, int]], validation: Sequence[tuple[str, int]]) -> TextTable:
+    """Return every change looked at by reason, and every candidate by validation class, with totals."""
+    rows = [
+        ("mined", "all changes looked at", str(sum(number for _, number in mining))),
+        *(("mined", wording.words(wording.plain(reason, 60)), str(number)) for reason, number in mining),
+        ("validated", "all candidates run", str(sum(number for _, number in validation))),
+        *(("validated", wording.words(wording.plain(name, 60)), str(number)) for name, number in validation),
+    ]
+    return TextTable(("stage", "reason or class", "changes"), tuple(rows), numeric=frozenset({2}))

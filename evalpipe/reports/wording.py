@@ -1,0 +1,97 @@
+"""How numbers and names are written, once for every form of the report.
+
+Rates have two decimals, differences are whole points; nothing shows more digits than an interval of tens
+of tasks supports.
+"""
+
+import math
+from collections.abc import Iterable
+
+from evalpipe.stats.counts import TaskCount
+from evalpipe.stats.intervals import Interval, RateEstimate
+
+# Below this many tasks a rate is written as a fraction.
+LEAST_TASKS_FOR_A_RATE = 5
+NOTHING = "–"  # noqa: RUF001 - a dash in a table cell, not a hyphen
+PROVISIONAL = "provisional: both validation passes ran on one day"
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+def words(code: str) -> str:
+    """Return an enum value as words."""
+    return code.replace("_", " ")
+
+
+def plain(text: str, limit: int = 200) -> str:
+    """Return text from elsewhere as one bounded line without control or direction characters."""
+    line = " ".join(text.split())
+    clean = "".join(char if char.isprintable() else _REPLACEMENT for char in line)
+    return clean if len(clean) <= limit else f"{clean[: limit - 1]}…"
+
+
+def plain_block(text: str, limit: int = 800) -> str:
+    """Return text from elsewhere as bounded lines without control or direction characters."""
+    cut = text if len(text) <= limit else f"{text[: limit - 1]}…"
+    return "".join(char if char.isprintable() or char in "\n\t" else _REPLACEMENT for char in cut)
+
+
+def rate(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:.2f}"
+
+
+def interval(value: Interval | None) -> str:
+    return NOTHING if value is None else f"{value.low:.2f} to {value.high:.2f}"
+
+
+def estimate(value: RateEstimate | None, counts: Iterable[TaskCount]) -> str:
+    """Return the rate, or solved samples over samples when there are fewer tasks than a rate needs."""
+    if value is None:
+        return NOTHING
+    if value.tasks >= LEAST_TASKS_FOR_A_RATE:
+        return rate(value.rate)
+    return fraction(counts)
+
+
+def fraction(counts: Iterable[TaskCount]) -> str:
+    """Return `3/4 tasks` for single samples, `7/12 samples of 4 tasks` otherwise."""
+    known = list(counts)
+    passes, samples = sum(count.passes for count in known), sum(count.samples for count in known)
+    if not known:
+        return NOTHING
+    unit = "task" if len(known) == 1 else "tasks"
+    if samples == len(known):
+        return f"{passes}/{samples} {unit}"
+    return f"{passes}/{samples} samples of {len(known)} {unit}"
+
+
+def points(difference: float) -> str:
+    """Return a signed difference of rates in points."""
+    number = round(difference * 100)
+    return f"{number:+d} {'point' if abs(number) == 1 else 'points'}" if number else "0 points"
+
+
+def points_interval(value: Interval) -> str:
+    return f"{round(value.low * 100):+d} to {round(value.high * 100):+d}"
+
+
+def detectable(difference: float | None) -> str:
+    """Return a detectable difference, rounded up so that it never promises more than it can see."""
+    if difference is None:
+        return "none"
+    number = math.ceil(round(difference * 100, 6))
+    return f"{number} {'point' if number == 1 else 'points'}"
+
+
+def p_value(value: float) -> str:
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}" if value < 0.1 else f"p = {value:.2f}"
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun if number == 1 else noun + 's'}"
+
+
+def listed(names: Iterable[str], most: int = 5) -> str:
+    """Return names joined by commas, the rest as a number."""
+    known = [plain(name) for name in names]
+    shown = ", ".join(known[:most])
+    return shown if len(known) <= most else f"{shown} and {len(known) - most} more"

@@ -57,9 +57,7 @@ def diff_trees(command: GitCommand, old: str, new: str, paths: Iterable[bytes] |
 
 def changed_entries(command: GitCommand, old: str, new: str) -> Iterator[tuple[bytes, bytes]]:
     """(path, status letter) of every file that differs, in git's order, without looking for renames."""
-    raw = command.run(
-        "diff-tree", "-r", "-z", "--no-renames", "--name-status", checked_id(old), checked_id(new), "--"
-    )
+    raw = command.run("diff-tree", "-r", "-z", "--no-renames", "--name-status", checked_id(old), checked_id(new), "--")
     fields = raw.split(b"\0")[:-1]
     yield from zip(fields[1::2], fields[0::2], strict=True)
 
@@ -77,9 +75,7 @@ def _chunks(paths: Sequence[bytes]) -> Iterator[list[bytes]]:
         yield chunk
 
 
-def _sections_of(
-    patch: bytes, changed: Sequence[tuple[bytes, bytes]], chunk: frozenset[bytes]
-) -> Iterator[bytes]:
+def _sections_of(patch: bytes, changed: Sequence[tuple[bytes, bytes]], chunk: frozenset[bytes]) -> Iterator[bytes]:
     """The sections of `patch` that belong to a path of `chunk`.
 
     Git also answers with what lies below a path that was a file and became a folder. Content lines of a patch

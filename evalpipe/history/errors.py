@@ -47,3 +47,7 @@ class PatchDoesNotApply(HistoryError):
 
 class GitFailed(HistoryError):
     """A git process failed in a way that has no name of its own here; the message is git's own."""
+
+
+class IssueTextsInvalid(HistoryError):
+    """The export of issues cannot be read; the message names file, line and field."""

@@ -44,9 +44,7 @@ class Repository(ObjectReader):
         """Open a bare repository or a checkout by its folder; raises NotARepository."""
         self.path = path
         git_dir = path / ".git" if (path / ".git").exists() else path
-        probe = GitCommand(git_dir.absolute()).attempt(
-            "rev-parse", "--show-object-format", "--absolute-git-dir"
-        )
+        probe = GitCommand(git_dir.absolute()).attempt("rev-parse", "--show-object-format", "--absolute-git-dir")
         if probe.status != 0:
             raise _not_a_repository(str(path), probe.stderr)
         object_format, _, absolute = os.fsdecode(probe.stdout).partition("\n")
@@ -68,9 +66,7 @@ class Repository(ObjectReader):
         name = mainline if mainline is not None else self._default_branch()
         if name not in branches:
             wanted = f"has no branch {name!r}" if name else "names no default branch"
-            shown = ", ".join(branches[:20]) + (
-                f" and {len(branches) - 20} more" if len(branches) > 20 else ""
-            )
+            shown = ", ".join(branches[:20]) + (f" and {len(branches) - 20} more" if len(branches) > 20 else "")
             raise MainlineMissing(f"{self.path} {wanted}; set `mainline` to one of: {shown}")
         commit = self.command.run("rev-parse", "--verify", f"{_BRANCHES}{name}^{{commit}}")
         return name, commit.decode("ascii").strip()
@@ -148,9 +144,7 @@ def _describe(source: str) -> _Source:
         name, transport = source, ()
     else:
         raise NotARepository(f"{source} does not exist; set `source` to the path or URL of a git repository")
-    answer = GitCommand(None).attempt(
-        "ls-remote", *transport, "--symref", "--", name, "HEAD", f"{_BRANCHES}*"
-    )
+    answer = GitCommand(None).attempt("ls-remote", *transport, "--symref", "--", name, "HEAD", f"{_BRANCHES}*")
     if answer.status != 0:
         raise _fetch_error(without_credentials(name), answer)
     default, ids = None, set[str]()
@@ -193,8 +187,7 @@ def _fetch_error(source: str, result: GitResult) -> HistoryError:
     complaint = result.stderr.strip()
     if _OF_A_SHALLOW_SOURCE in complaint:
         return ShallowRepository(
-            f"{source} is a shallow clone, so its older changes cannot be read; "
-            "run `git fetch --unshallow` in it"
+            f"{source} is a shallow clone, so its older changes cannot be read; run `git fetch --unshallow` in it"
         )
     if "does not appear to be a git repository" in complaint or "not a git repository" in complaint:
         return _not_a_repository(source, complaint)
@@ -206,8 +199,7 @@ def _fetch_error(source: str, result: GitResult) -> HistoryError:
 
 def _not_a_repository(source: str, complaint: str) -> NotARepository:
     return NotARepository(
-        f"{source} is not a git repository; set `source` to the path or URL of one. "
-        f"git says: {complaint.strip()}"
+        f"{source} is not a git repository; set `source` to the path or URL of one. git says: {complaint.strip()}"
     )
 
 

@@ -70,9 +70,7 @@ class ScratchObjects(ObjectReader):
         and a file below `a/` replaces the file `a`. Raises CommitMissing, and TreeNotWritten when git holds a
         path unsafe (`.git`, `..`) or two of the new files exclude each other.
         """
-        nothing = (
-            "0" * len(checked_id(base)) if base else "0" * (64 if self.object_format == "sha256" else 40)
-        )
+        nothing = "0" * len(checked_id(base)) if base else "0" * (64 if self.object_format == "sha256" else 40)
         added = {path for path, entry in changes.items() if entry is not None}
         for path in added:
             if any(folder in added for folder in folders_above(path)):

@@ -17,9 +17,7 @@ _NAME: Final = "evalpipe"
 _EMAIL: Final = "evalpipe@example.invalid"
 
 
-def single_commit_files(
-    command: GitCommand, object_format: str, tree: str, message: str
-) -> dict[bytes, bytes]:
+def single_commit_files(command: GitCommand, object_format: str, tree: str, message: str) -> dict[bytes, bytes]:
     """Contents by path below `.git/` of a self-contained repository: one commit of `tree` on `main`.
 
     Laid beside the files of the tree, `git status` is clean. The bytes depend on tree, message and git's

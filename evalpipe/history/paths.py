@@ -1,0 +1,220 @@
+"""What a file is for, told by its path: a test, product source, documentation, a dependency manifest, or generated.
+
+Rules look at whole path components and file names, never at parts of words: `src/latest.py` and `contest/`
+are no tests. A team's own globs go before the default rules. Paths are bytes and need not be UTF-8.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum, auto
+from functools import cached_property
+from typing import Final
+
+
+class FileKind(StrEnum):
+    """What a file is for."""
+
+    test = auto()
+    """A test, or anything that only tests use."""
+    source = auto()
+    """Source code of the product."""
+    docs = auto()
+    """Documentation, changelogs and examples."""
+    dependency = auto()
+    """A dependency manifest or a lock file."""
+    generated = auto()
+    """Made by a tool, or a copy of somebody else's code."""
+    other = auto()
+    """Configuration, scripts of the project itself, data."""
+
+
+_SOURCE_EXTENSIONS: Final = frozenset(
+    b"py pyi pyx pxd go rs js jsx mjs cjs ts tsx mts cts vue svelte java kt kts cs rb rake php phtml "
+    b"c h cc cpp cxx c++ hh hpp hxx h++ ipp inl".split()
+)
+# Folders named `spec` hold tests in these languages; elsewhere a specification.
+_SPEC_FOLDER_EXTENSIONS: Final = frozenset(b"rb js jsx mjs cjs ts tsx php".split())
+_DOCS_EXTENSIONS: Final = frozenset(b"md markdown mdx rst adoc asciidoc org textile rdoc pod tex".split())
+
+_GENERATED_FOLDERS: Final = frozenset(
+    b"vendor vendored _vendor third_party third-party thirdparty node_modules bower_components __generated__ "
+    b".yarn".split()
+)
+_TEST_FOLDERS: Final = frozenset(
+    b"test tests __tests__ __mocks__ __snapshots__ testdata test-data test_data androidtest e2e cypress "
+    b"unittests integrationtests integration-tests integration_tests".split()
+)
+_DOCS_FOLDERS: Final = frozenset(b"docs doc documentation examples example".split())
+_CHANGELOG_FOLDERS: Final = frozenset(
+    b"changelog changelogs changelog.d changes changes.d .changes news newsfragments releasenotes .changeset".split()
+)
+# Scripts that serve the project and are no product; only at the root of the repository.
+_TOOLING_FOLDERS: Final = frozenset(
+    b"scripts script tools tool ci build_tools bench benches benchmark benchmarks devtools etc misc".split()
+)
+_TOOLING_NAMES: Final = frozenset(
+    b"noxfile.py tasks.py fabfile.py dodo.py manage.py versioneer.py conanfile.py dangerfile.js gulpfile.js "
+    b"gruntfile.js rakefile build.rs build.gradle.kts settings.gradle.kts".split()
+)
+
+_GENERATED_NAME: Final = re.compile(
+    rb"(?i)(?:.*\.min\.(?:js|css)|.*_pb2(?:_grpc)?\.pyi?|.*\.pb(?:\.gw)?\.(?:go|cc|h)|.*\.g\.(?:cs|dart)"
+    rb"|.*\.designer\.cs|.*[._-]generated\.\w+|zz_generated\..*|.*\.bundle\.js|.*\.js\.map)\Z"
+)
+_DEPENDENCY_NAME: Final = re.compile(
+    rb"(?i)(?:(?:[\w.-]*[-_.])?requirements(?:[-_.][\w.-]*)?\.(?:txt|in)|constraints(?:[-_.][\w.-]*)?\.txt"
+    rb"|pyproject\.toml|setup\.(?:py|cfg)|pipfile(?:\.lock)?|poetry\.lock|uv\.lock|pdm\.lock|pylock(?:\.[\w-]+)?\.toml"
+    rb"|environment(?:[-_.][\w.-]*)?\.ya?ml|conda-lock\.yml"
+    rb"|package\.json|package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|pnpm-workspace\.yaml|bun\.lockb?"
+    rb"|go\.(?:mod|sum|work|work\.sum)|cargo\.(?:toml|lock)"
+    rb"|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|gradle\.lockfile|libs\.versions\.toml|gradle-wrapper\.properties"
+    rb"|.*\.(?:cs|fs|vb)proj|packages\.config|packages\.lock\.json|directory\.packages\.props|paket\.(?:dependencies|lock)"
+    rb"|gemfile(?:\.lock)?|.*\.gemspec|composer\.(?:json|lock)|conanfile\.(?:txt|py)|vcpkg\.json)\Z"
+)
+# Without regard to case only where a language has no case rule: `Latest.java` and `Contest.java` are no
+# tests.
+_TEST_NAME: Final = re.compile(
+    rb"(?:(?:test_.*|.*_tests?|tests?|conftest)\.(?:py|pyi|pyx)"
+    rb"|.*_test\.go"
+    rb"|(?:test_.*|.*_tests?|tests?)\.rs"
+    rb"|.*[._-](?:test|tests|spec|specs|cy|e2e)\.[cm]?[jt]sx?|test-.*\.[cm]?[jt]sx?"
+    rb"|(?:.*(?:Test|Tests|TestCase|IT|Spec)|Test[A-Z0-9].*)\.(?:java|kt|kts|cs|php)"
+    rb"|.*_(?:spec|test)\.rb|test_.*\.rb|.*\.feature|.*\.phpt"
+    rb"|(?:test_.*|.*_(?:test|tests|unittest)|.*[a-z0-9]Tests?)\.(?:c|cc|cpp|cxx|h|hh|hpp))\Z"
+)
+_TEST_FOLDER: Final = re.compile(
+    rb"(?i)(?:.*\.(?:tests?|unittests?|integrationtests?|functionaltests?|specs))\Z|(?-i:[a-z]+Test)\Z"
+)
+_README: Final = re.compile(rb"(?i)(?:readme|contributing|license|licence|authors|copying|notice)(?:\..*)?\Z")
+_CHANGELOG: Final = re.compile(
+    rb"(?i)(?:changelog|change_log|changes|history|news|releases|release[-_]?notes|whats[-_]?new)"
+    rb"(?:\.(?:md|markdown|rst|txt|adoc|org))?\Z"
+)
+_FRAGMENT: Final = re.compile(rb"(?:gh-?|#)?(\d{1,7})\.[\w.+-]+\Z")
+
+_STEERING_NAME: Final = re.compile(
+    rb"(?i)(?:conftest\.py|\.?pytest\.(?:ini|toml)|tox\.(?:ini|toml)|setup\.(?:cfg|py)|pyproject\.toml|noxfile\.py"
+    rb"|sitecustomize\.py|usercustomize\.py|.*\.pth|pytest\.py|_pytest|\.coveragerc|makefile|gnumakefile|justfile"
+    rb"|entry_points\.txt|pytest_plugins\.py"
+    rb"|(?:jest|vitest|vite|karma|ava|playwright|cypress|wdio|babel|protractor)\.(?:config|conf|setup|workspace)"
+    rb"\.(?:[cm]?[jt]s|json)|\.babelrc(?:\..*)?|jest\.setup\.\w+|\.mocharc(?:\..*)?|mocha\.opts|\.taprc|\.nycrc(?:\..*)?"
+    rb"|package\.json|tsconfig(?:\.[\w-]+)?\.json|\.npmrc|\.swcrc"
+    rb"|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|gradle\.properties|junit-platform\.properties"
+    rb"|.*\.runsettings|xunit\.runner\.json|directory\.build\.(?:props|targets)|.*\.csproj|nuget\.config"
+    rb"|\.rspec|rakefile|\.simplecov|spec_helper\.rb|test_helper\.rb|phpunit\.xml(?:\.dist)?|composer\.json|codeception\.yml"
+    rb"|build\.rs|cargo\.toml|nextest\.toml|ctestconfig\.cmake|cmakelists\.txt|go\.work)\Z"
+)
+_STEERING_FOLDER: Final = re.compile(rb"(?i)(?:.*\.(?:dist-info|egg-info)|\.cargo|\.config|\.mvn)\Z")
+
+
+@dataclass(frozen=True)
+class PathRules:
+    """Tells what files are for; the globs of each kind go before the default rules, generated first.
+
+    In a glob `*` and `?` stay inside one component and `**` spans any number of them; a glob without a slash
+    is compared with the file's name alone. Raises ValueError for an empty glob.
+    """
+
+    test_globs: tuple[str, ...] = ()
+    source_globs: tuple[str, ...] = ()
+    generated_globs: tuple[str, ...] = ()
+
+    @cached_property
+    def _overrides(self) -> list[tuple[FileKind, re.Pattern[bytes]]]:
+        globs = (
+            (FileKind.generated, self.generated_globs),
+            (FileKind.test, self.test_globs),
+            (FileKind.source, self.source_globs),
+        )
+        return [(kind, _compiled(patterns)) for kind, patterns in globs if patterns]
+
+    def kind_of(self, path: bytes) -> FileKind:
+        """What the file at this path is for."""
+        for kind, pattern in self._overrides:
+            if pattern.match(path):
+                return kind
+        return default_kind(path)
+
+
+def default_kind(path: bytes) -> FileKind:
+    """What a file is for by the default rules of all languages, first match wins."""
+    *folders, name = path.split(b"/")
+    lowered = [folder.lower() for folder in folders]
+    extension = name.rpartition(b".")[2].lower() if b"." in name.lstrip(b".") else b""
+    if any(folder in _GENERATED_FOLDERS for folder in lowered) or _GENERATED_NAME.match(name):
+        return FileKind.generated
+    is_manifest = _DEPENDENCY_NAME.match(name) or (b"requirements" in lowered and extension in (b"txt", b"in"))
+    if is_manifest and not any(folder in _TEST_FOLDERS for folder in lowered):
+        return FileKind.dependency
+    if _README.match(name) or is_changelog(path):
+        return FileKind.docs
+    if _is_test(folders, lowered, name, extension):
+        return FileKind.test
+    if extension in _DOCS_EXTENSIONS or any(folder in _DOCS_FOLDERS for folder in lowered):
+        return FileKind.docs
+    if extension not in _SOURCE_EXTENSIONS or name.lower() in _TOOLING_NAMES:
+        return FileKind.other
+    if any(folder.startswith(b".") for folder in lowered) or (lowered and lowered[0] in _TOOLING_FOLDERS):
+        return FileKind.other
+    return FileKind.source
+
+
+def _is_test(folders: list[bytes], lowered: list[bytes], name: bytes, extension: bytes) -> bool:
+    if lowered and lowered[0] in _DOCS_FOLDERS:
+        return False
+    if any(folder in _TEST_FOLDERS for folder in lowered) or any(map(_TEST_FOLDER.match, folders)):
+        return True
+    # `testing` further down is often a public package (numpy.testing); at the root it holds the tests.
+    if lowered and lowered[0] in (b"testing", b"t") and (lowered[0] != b"t" or extension == b"t"):
+        return True
+    if extension in _SPEC_FOLDER_EXTENSIONS and any(folder in (b"spec", b"specs") for folder in lowered):
+        return True
+    return _TEST_NAME.match(name) is not None
+
+
+def is_changelog(path: bytes) -> bool:
+    """Whether the file tells users what changed: a changelog, or a fragment that will become part of one."""
+    *folders, name = path.split(b"/")
+    if _CHANGELOG.match(name):
+        return True
+    return bool(folders) and folders[-1].lower() in _CHANGELOG_FOLDERS and not name.endswith((b".py", b".toml"))
+
+
+def fragment_number(path: bytes) -> int | None:
+    """The issue that a changelog fragment is named after (`changelog/123.bugfix.rst`)."""
+    folder, _, name = path.rpartition(b"/")
+    if folder.rpartition(b"/")[2].lower() not in _CHANGELOG_FOLDERS:
+        return None
+    found = _FRAGMENT.match(name)
+    return int(found.group(1)) if found else None
+
+
+def steers_tests(path: bytes) -> bool:
+    """Whether a file can steer a test run without being a test: configuration, plug-ins, start-up hooks, builds."""
+    *folders, name = path.split(b"/")
+    return _STEERING_NAME.match(name) is not None or any(map(_STEERING_FOLDER.match, folders))
+
+
+def _compiled(globs: Iterable[str]) -> re.Pattern[bytes]:
+    return re.compile(b"(?s:" + b"|".join(map(_translated, globs)) + b")\\Z")
+
+
+def _translated(glob: str) -> bytes:
+    pattern = glob.encode("utf-8", "surrogateescape").strip(b"/") if glob.strip("/") else b""
+    if not pattern:
+        raise ValueError(f"{glob!r} is not a glob: it names nothing")
+    if b"/" not in pattern and b"**" not in pattern:
+        pattern = b"**/" + pattern
+    expression = re.escape(pattern)
+    for escaped, meaning in (
+        (rb"\*\*/", b"(?:.*/)?"),
+        (rb"/\*\*", b"/.*"),
+        (rb"\*\*", b".*"),
+        (rb"\*", b"[^/]*"),
+        (rb"\?", b"[^/]"),
+    ):
+        expression = expression.replace(escaped, meaning)
+    return expression

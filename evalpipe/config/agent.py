@@ -29,9 +29,7 @@ class AgentConfig(ConfigModel):
     scaffold: Text = Field(description="the program around the model")
     scaffold_version: Text = Field(description="the pinned version of the scaffold")
     tools: tuple[Text, ...] = Field(default=(), description="the tools that the agent may use")
-    max_turns: Count | None = Field(
-        default=None, description="turns until the agent is stopped; else no limit"
-    )
+    max_turns: Count | None = Field(default=None, description="turns until the agent is stopped; else no limit")
     context_limit: Count | None = Field(default=None, description="tokens of context; else the model's own")
     temperature: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] | None = Field(
         default=None, description="the sampling temperature; else the provider's"

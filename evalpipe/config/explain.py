@@ -37,8 +37,7 @@ def explain(error: ValidationError, model: type[BaseModel], document: YamlDocume
         else:
             found = [(path, _message(details, path, model, document))]
         problems.extend(
-            Problem(document.name, message, document.line_of(place), dotted(place) or None)
-            for place, message in found
+            Problem(document.name, message, document.line_of(place), dotted(place) or None) for place, message in found
         )
     return sorted(problems, key=lambda problem: (problem.line or 0, problem.field or ""))
 

@@ -53,9 +53,11 @@ class EnvironmentConfig(ConfigModel):
 class PathRules(ConfigModel):
     """Globs that tell tests, source and generated files apart, from the repository's top."""
 
-    tests: tuple[Glob, ...] = Field(default=(), description="test files; empty: the built-in rules")
-    source: tuple[Glob, ...] = Field(default=(), description="source files; empty: the built-in rules")
-    generated: tuple[Glob, ...] = Field(default=(), description="files that nobody writes by hand")
+    tests: tuple[Glob, ...] = Field(default=(), description="test files, before the built-in rules")
+    source: tuple[Glob, ...] = Field(default=(), description="source files, before the built-in rules")
+    generated: tuple[Glob, ...] = Field(
+        default=(), description="files nobody writes by hand, before the built-in rules"
+    )
 
 
 class ValidationConfig(ConfigModel):
@@ -77,8 +79,8 @@ class RepositoryConfig(ConfigModel):
     environment: EnvironmentConfig = Field(default=EnvironmentConfig(), description="the image of the tests")
     paths: PathRules = Field(default=PathRules(), description="which files are tests, source or generated")
     issues: Path | None = Field(default=None, description="JSONL of issues, from the workspace's top")
-    max_files: Count = Field(default=25, description="a change that touches more files is no candidate")
-    require_issue: bool = Field(default=False, description="whether a candidate needs an issue's text")
+    max_files: Count = Field(default=25, description="a change with more files, generated ones aside, is no candidate")
+    require_issue: bool = Field(default=False, description="whether a candidate must name an issue")
     validation: ValidationConfig = Field(default=ValidationConfig(), description="limits of a validation run")
 
     @property

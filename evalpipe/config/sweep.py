@@ -50,9 +50,7 @@ class SweepConfig(ConfigModel):
 
     @model_validator(mode="after")
     def _fields_agree(self) -> Self:
-        refuse(
-            [*self._repetitions(), *self._weight_faults(), *self._comparison_faults(), *self._price_faults()]
-        )
+        refuse([*self._repetitions(), *self._weight_faults(), *self._comparison_faults(), *self._price_faults()])
         return self
 
     def _repetitions(self) -> Iterator[tuple[str, str]]:

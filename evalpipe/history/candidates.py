@@ -23,7 +23,7 @@ from evalpipe.history.decision import (
 from evalpipe.history.evidence import Evidence, gather
 from evalpipe.history.issues import IssueLink, IssueTexts, LinkPlace, LinkStrength, links_in, strongest
 from evalpipe.history.mainline import BranchCommit, MainlineCommit, walk_mainline
-from evalpipe.history.messages import reverted_commit, reverted_number, shows_coding_agent
+from evalpipe.history.messages import reverted_commit, reverted_number, shows_coding_agent, subject_of
 from evalpipe.history.paths import FileKind, PathRules, fragment_number
 from evalpipe.history.problem import Problem, ProblemSource, first_commit_time, merge_time, problem_of
 from evalpipe.history.repository import Repository
@@ -158,7 +158,7 @@ class _Miner:
             tree=last.tree,
             shape=change.shape,
             number=change.number,
-            subject=change.title,
+            subject=subject_of(last.message),
             author=change.work[-1].author,
             author_date=first_commit_time(change),
             merge_date=merge_time(change),

@@ -40,7 +40,7 @@ _TRAILER: Final = re.compile(
     r"|differential revision|approved-by|related work items|merge-request|cc|\(cherry picked from commit)\b"
 )
 
-_REVERTED_COMMIT: Final = re.compile(r"(?m)^\W*This reverts (?:merge )?commit ([0-9a-f]{7,64})\b")
+_REVERTED_COMMIT: Final = re.compile(r"(?m)^\W*This reverts (?:merge )?commits?:?\s+\W*([0-9a-f]{7,64})\b")
 _REVERTED_NUMBER: Final = re.compile(r"(?m)^Reverts (?:[\w.-]+/[\w./-]+)?[#!](\d+)\b")
 _REVERT_TITLE: Final = re.compile(r'(?i)\A(?:revert|reapply)(?:ed|s)?[: ]\W*"|\Arevert:')
 
@@ -49,12 +49,13 @@ _RELEASE: Final = re.compile(
     rf"""(?ix) \A (?:(?:chore|build|ci|release|misc)(?:\([\w/.-]*\))?!?:\s*)?
     (?: (?:cut|publish|tag|prepar(?:e|ing|ation)|start|finish|make|new)?\s*(?:for|of|the)?\s*(?:the\s)?
         (?:new\s)?releas(?:e|ing)(?:\s(?:of|for|version))?\s+(?:[\w-]+\s+)?{_VERSION}\b.*
-      | {_VERSION}
+      | {_VERSION}(?:\s+(?:\w+\s+)?release!?)?
       | (?:bump|update|set|increase|increment)s?\s+(?:the\s+)?(?:[\w-]+\s+)?versions?(?:\s+(?:number|string))?
         (?:\s+(?:to|from|for)\b.*)?
       | version\s+(?:bump|{_VERSION})
       | bump(?:ed|s)?\s+(?:to\s+)?{_VERSION}.*
       | prepar(?:e|ing)\s+(?:for\s+)?(?:the\s+)?(?:next\s+)?release(?:\s+{_VERSION}.*)?
+      | prepar(?:e|ing)\s+(?:for\s+)?{_VERSION}(?:\s+release)?
       | (?:back\s+to|begin|start(?:\s+of)?)\s+(?:the\s+)?(?:next\s+)?development(?:\s+(?:of|on|for)?\s*{_VERSION})?
     ) \Z"""
 )
@@ -66,7 +67,7 @@ _AGENT_NAMES: Final = (
 _AGENT_TRAILER: Final = re.compile(
     rf"(?im)^\W*(?:co-authored-by:\s*(?:{_AGENT_NAMES})\b"
     rf"|co-authored-by:.*(?:noreply@anthropic\.com|copilot@users\.noreply|cursoragent@|@openhands\.dev|devin-ai)"
-    rf"|(?:generated|created|written|assisted)[- ](?:with|by):?\s*\[?(?:{_AGENT_NAMES})\b)"
+    rf"|(?:generated|created|made|written|assisted)[- ](?:with|by):?\s*\[?(?:{_AGENT_NAMES})\b)"
 )
 _AGENT_AUTHOR: Final = re.compile(
     r"(?i)\A(?:claude(?: code)?|copilot(?:-swe-agent)?|openai codex|codex|cursor agent|devin-ai-integration|openhands"

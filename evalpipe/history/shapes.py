@@ -19,7 +19,7 @@ from enum import StrEnum, auto
 from functools import cached_property
 
 from evalpipe.history.mainline import BranchCommit, FileChange, MainlineCommit
-from evalpipe.history.messages import merged_branch, pull_request_number, title_of
+from evalpipe.history.messages import merged_branch, pull_request_number, subject_of, title_of
 
 # Names that a mainline goes by; `git pull` on any of them makes a foxtrot.
 _USUAL_MAINLINES = frozenset({"main", "master", "trunk"})
@@ -61,8 +61,14 @@ class Change:
 
     @property
     def title(self) -> str:
-        """What the change is called, from the first message that was written for it."""
-        return title_of(self.commits[0].message)
+        """What the change is called, from the first message that was written for it.
+
+        A merge that says nothing of its own is called as the only commit that it brought.
+        """
+        title = title_of(self.commits[0].message)
+        if title == subject_of(self.commits[0].message) and len(self.last.brought) == 1:
+            return title_of(self.last.brought[0].message)
+        return title
 
     @cached_property
     def work(self) -> tuple[BranchCommit, ...]:

@@ -10,7 +10,7 @@ _TIME = pa.timestamp("us", tz="UTC")
 _TEXTS = pa.list_(pa.string())
 
 
-def _required(name: str, kind: pa.DataType) -> pa.Field:
+def _required(name: str, kind: pa.DataType) -> "pa.Field[pa.DataType]":
     return pa.field(name, kind, nullable=False)
 
 
@@ -32,8 +32,8 @@ CANDIDATE_COMMITS = pa.schema(
         _required("source_files", pa.list_(pa.binary())),
         _required("test_files", pa.list_(pa.binary())),
         _required("files_changed", pa.int64()),
-        _required("lines_added", pa.int64()),
-        _required("lines_removed", pa.int64()),
+        pa.field("lines_added", pa.int64()),
+        pa.field("lines_removed", pa.int64()),
         _required("category", pa.string()),
         _required("category_rule", pa.string()),
         _required(
@@ -70,6 +70,8 @@ VALIDATION_RUNS = pa.schema(
         _required("validation_pass", pa.string()),
         _required("side", pa.string()),
         _required("run_status", pa.string()),
+        # summary (the run itself), test, duplicate (an id that more than one test had), uncollected (a file).
+        _required("kind", pa.string()),
         pa.field("test_id", pa.string()),
         pa.field("outcome", pa.string()),
         pa.field("seconds", pa.float64()),
@@ -191,6 +193,47 @@ GRADED_RESULTS = pa.schema(
     ]
 )
 
+_INTERVAL = pa.list_(pa.float64())
+
+CATEGORY_REPORT = pa.schema(
+    [
+        _required("sweep", pa.string()),
+        _required("category", pa.string()),
+        _required("agent", pa.string()),
+        _required("mode", pa.string()),
+        _required("tasks", pa.int64()),
+        _required("tasks_in_set", pa.int64()),
+        _required("passes", pa.int64()),
+        _required("samples", pa.int64()),
+        # Null below five tasks, where passes and samples are all that can be said.
+        pa.field("pass_at_1", pa.float64()),
+        pa.field("interval", _INTERVAL),
+        pa.field("weight", pa.float64()),
+        pa.field("variance_share", pa.float64()),
+    ]
+)
+
+AGENT_COMPARISON = pa.schema(
+    [
+        _required("sweep", pa.string()),
+        _required("first", pa.string()),
+        _required("second", pa.string()),
+        _required("mode", pa.string()),
+        _required("tasks", pa.int64()),
+        pa.field("difference", pa.float64()),
+        pa.field("interval", _INTERVAL),
+        pa.field("p_value", pa.float64()),
+        pa.field("adjusted_p_value", pa.float64()),
+        pa.field("method", pa.string()),
+        pa.field("first_better", pa.int64()),
+        pa.field("second_better", pa.int64()),
+        pa.field("ties", pa.int64()),
+        pa.field("detectable_difference", pa.float64()),
+        pa.field("better", pa.string()),
+        _required("verdict", pa.string()),
+    ]
+)
+
 SCHEMAS: dict[str, pa.Schema] = {
     "candidate_commits": CANDIDATE_COMMITS,
     "task_images": TASK_IMAGES,
@@ -200,4 +243,6 @@ SCHEMAS: dict[str, pa.Schema] = {
     "agent_runs": AGENT_RUNS,
     "verdicts": VERDICTS,
     "graded_results": GRADED_RESULTS,
+    "category_report": CATEGORY_REPORT,
+    "agent_comparison": AGENT_COMPARISON,
 }

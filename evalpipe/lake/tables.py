@@ -24,7 +24,7 @@ class LakeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Lake:
-    """The folder that the pipeline writes: `<root>/<table>/<part>/…/<part>.parquet`, and blobs beside them."""
+    """The folder that the pipeline writes: `<root>/<table>/<part>/…/<part>.parquet`, blobs beside."""
 
     root: Path
 
@@ -60,7 +60,8 @@ class Lake:
         path = self.path(table, *parts)
         if not path.exists():
             return []
-        return self._read_file(table, path).to_pylist()
+        found: list[dict[str, Any]] = self._read_file(table, path).to_pylist()
+        return found
 
     def read(self, table: str, *prefix: str) -> pa.Table:
         """Return every partition of `table` below the folder `prefix` as one Arrow table."""
@@ -80,8 +81,7 @@ class Lake:
             return pq.read_table(path, schema=SCHEMAS[table])
         except (pa.ArrowInvalid, OSError) as error:
             raise LakeError(
-                f"{path} is not a readable {table} file ({error}): restore it, or delete it and run its "
-                f"stage again"
+                f"{path} is not a readable {table} file ({error}): restore it, or delete it and run its stage again"
             ) from error
 
     @contextmanager

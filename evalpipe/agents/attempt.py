@@ -1,0 +1,129 @@
+"""One attempt: the instance goes in, the agent runs, one patch comes out."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from evalpipe.agents.adapter import AGENT_FOLDER, Adapter, Assignment
+from evalpipe.agents.outcome import AttemptOutcome
+from evalpipe.history import Repository, ScratchObjects
+from evalpipe.sandbox import (
+    Box,
+    DiskFull,
+    FileEntry,
+    ImageMissing,
+    Interrupted,
+    Limits,
+    Outcome,
+    OutputTooLarge,
+    Sandbox,
+    SandboxError,
+    TreeLimits,
+    UnsafeOutput,
+)
+from evalpipe.tasks import CapturedPatch, TreeFile, capture_patch, read_files
+
+INSTANCE_FOLDER = "repo"
+WORK_LIMITS = TreeLimits(total_bytes=2 * 1024**3, file_bytes=64 * 1024**2, entries=200_000)
+"""What an agent may leave behind: above this its working tree is no answer, and is not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptResult:
+    """How an attempt ended. `patch` is None when none could be taken; `transcript` is the agent's raw output."""
+
+    outcome: AttemptOutcome
+    detail: str
+    patch: bytes | None
+    files_changed: int
+    exit_code: int | None
+    seconds: float
+    transcript: bytes
+    flags: tuple[str, ...] = ()
+
+
+def run_attempt(
+    sandbox: Sandbox,
+    image_digest: str,
+    adapter: Adapter,
+    repository: Repository,
+    assignment: Assignment,
+    limits: Limits,
+    labels: dict[str, str],
+) -> AttemptResult:
+    """Make one attempt in a fresh box without network; faults of the engine become outcomes, never exceptions.
+
+    Raises ScriptError (and whatever else says that the agent is configured wrongly) before anything runs.
+    """
+    started = time.monotonic()
+    with ScratchObjects(repository) as scratch:
+        try:
+            with sandbox.open(image_digest, limits, labels) as box:
+                ended = _run_agent(box, adapter, scratch, assignment)
+                captured, trouble = _capture(box, scratch, assignment.task.parent)
+        except SandboxError as error:
+            outcome = _infrastructure(error)
+            return AttemptResult(outcome, str(error), None, 0, None, time.monotonic() - started, b"")
+    outcome, detail = _classify(ended, captured)
+    return AttemptResult(
+        outcome,
+        trouble or detail,
+        captured.patch if captured else None,
+        captured.files_changed if captured else 0,
+        ended.exit_code,
+        ended.duration_s,
+        ended.stdout + ended.stderr,
+        flags=("work_not_readable",) if trouble else (),
+    )
+
+
+def instance_files(scratch: ScratchObjects, parent: str) -> Iterator[FileEntry]:
+    """The repository as an agent gets it: the parent's tree, and a git directory that knows this tree alone."""
+    tree = scratch.tree_id(parent)
+    for file in read_files(scratch, scratch.read_tree(tree)):
+        yield FileEntry(file.path, file.mode, file.data)
+    for path, data in scratch.single_commit_repository(tree, "The repository as it is").items():
+        yield FileEntry(b".git/" + path, 0o100644, data)
+
+
+def _run_agent(box: Box, adapter: Adapter, scratch: ScratchObjects, assignment: Assignment) -> Outcome:
+    start = adapter.prepare(assignment, scratch, box.root)
+    prefix = INSTANCE_FOLDER.encode() + b"/"
+    box.put(
+        FileEntry(prefix + entry.path, entry.mode, entry.data)
+        for entry in instance_files(scratch, assignment.task.parent)
+    )
+    prompt = FileEntry(f"{AGENT_FOLDER}/prompt.md".encode(), 0o100644, assignment.prompt.encode())
+    box.put([prompt, *start.files])
+    return box.run(start.command, env=start.env or {}, cwd=f"{box.root}/{INSTANCE_FOLDER}")
+
+
+def _capture(box: Box, scratch: ScratchObjects, parent: str) -> tuple[CapturedPatch | None, str]:
+    try:
+        entries = box.read_tree(INSTANCE_FOLDER, WORK_LIMITS)
+        files = (TreeFile(entry.path, entry.mode, entry.data) for entry in entries if entry.mode != 0o040000)
+        return capture_patch(scratch, parent, files), ""
+    except (OutputTooLarge, UnsafeOutput) as error:
+        return None, f"the working tree cannot be taken as a patch: {error}"
+
+
+def _classify(ended: Outcome, captured: CapturedPatch | None) -> tuple[AttemptOutcome, str]:
+    if ended.timed_out:
+        return AttemptOutcome.TIMEOUT, f"stopped after {ended.duration_s:.0f} s"
+    if ended.out_of_memory:
+        return AttemptOutcome.OUT_OF_MEMORY, "the agent's container ran out of its memory"
+    if ended.exit_code != 0:
+        return AttemptOutcome.AGENT_CRASHED, f"the agent ended with exit code {ended.exit_code}"
+    if captured is not None and not captured.patch:
+        return AttemptOutcome.EMPTY_PATCH, "the agent changed nothing"
+    return AttemptOutcome.FINISHED, ""
+
+
+def _infrastructure(error: SandboxError) -> AttemptOutcome:
+    if isinstance(error, ImageMissing):
+        return AttemptOutcome.IMAGE_MISSING
+    if isinstance(error, DiskFull):
+        return AttemptOutcome.DISK_FULL
+    if isinstance(error, Interrupted):
+        return AttemptOutcome.INTERRUPTED
+    return AttemptOutcome.ENGINE_ERROR

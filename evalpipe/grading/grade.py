@@ -1,0 +1,78 @@
+"""Grades a patch by execution: a fresh box, the trusted overlay, the whole suite, the verdict."""
+
+import hashlib
+import json
+import time
+from dataclasses import dataclass
+
+from evalpipe.grading.verdict import Judgement, Verdict, judge_report
+from evalpipe.history import PathRules, Repository, ScratchObjects
+from evalpipe.runners import Runner
+from evalpipe.runners.suite import run_suite
+from evalpipe.sandbox import FileEntry, Limits, Sandbox
+from evalpipe.tasks import PatchRefusal, PatchRefused, Task, graded_tree, read_files
+
+GRADER_VERSION = "1"
+"""Part of the key of every cached verdict: raise it when the same patch may get another verdict."""
+
+_REFUSALS = {
+    PatchRefusal.TOO_LARGE: Verdict.PATCH_REJECTED,
+    PatchRefusal.UNSAFE: Verdict.PATCH_REJECTED,
+    PatchRefusal.DOES_NOT_APPLY: Verdict.PATCH_DOES_NOT_APPLY,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Grading:
+    """A judgement with what a reader needs to trust it: ignored paths and the seconds it took."""
+
+    judgement: Judgement
+    ignored_paths: tuple[bytes, ...]
+    seconds: float
+
+
+def limits_of(task: Task) -> Limits:
+    """The limits of a test run of `task`, as frozen."""
+    environment = task.environment
+    return Limits(
+        timeout_s=environment.test_timeout_s,
+        memory_bytes=environment.memory_bytes,
+        cpus=environment.cpus,
+        pids=environment.pids,
+    )
+
+
+def verdict_key(task: Task, patch: bytes, image_digest: str, sandbox: str) -> str:
+    """SHA-256 (hex) of all that decides a verdict: the task with its limits, patch, image, sandbox, grader."""
+    patch_sha256 = hashlib.sha256(patch).hexdigest()
+    content = [GRADER_VERSION, task.digest(), patch_sha256, image_digest, sandbox]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def grade(
+    sandbox: Sandbox,
+    image_digest: str,
+    runner: Runner,
+    repository: Repository,
+    task: Task,
+    patch: bytes,
+    labels: dict[str, str],
+) -> Grading:
+    """Grade `patch`, a diff against the tree of the task's parent.
+
+    Raises SandboxError when the engine fails: that says nothing about the patch and is run again.
+    """
+    started = time.monotonic()
+    with ScratchObjects(repository) as scratch:
+        globs = task.path_globs
+        rules = PathRules(globs.tests, globs.source, globs.generated)
+        try:
+            graded = graded_tree(scratch, task.parent, task.commit, patch, rules)
+        except PatchRefused as refused:
+            judgement = Judgement(_REFUSALS[refused.refusal], str(refused))
+            return Grading(judgement, (), time.monotonic() - started)
+        files = read_files(scratch, scratch.read_tree(graded.tree))
+        with sandbox.open(image_digest, limits_of(task), labels) as box:
+            run = run_suite(box, runner, (FileEntry(file.path, file.mode, file.data) for file in files))
+    judgement = judge_report(task.fail_to_pass, task.pass_to_pass, run.report)
+    return Grading(judgement, graded.ignored_paths, time.monotonic() - started)

@@ -1,0 +1,1 @@
+"""Dagster: assets in pipeline order, partitions, checks, jobs, schedules. Nothing here does the work itself."""

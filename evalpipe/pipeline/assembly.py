@@ -1,0 +1,94 @@
+"""Assembles the Definitions of a workspace from its YAML files. Cheap, and one bad file never hides the others."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import dagster as dg
+
+from evalpipe.config import AgentConfig, SweepConfig, Workspace
+from evalpipe.pipeline.history_assets import history_assets
+from evalpipe.pipeline.jobs import calibrate_job, history_jobs, sweep_jobs
+from evalpipe.pipeline.report_assets import report_assets
+from evalpipe.pipeline.schedules import quarterly_schedule, sweep_sensors
+from evalpipe.pipeline.sweep_assets import agent_assets
+from evalpipe.pipeline.task_set_assets import TaskSetAssets, freeze_job, task_set_assets
+from evalpipe.stages.bench import Workbench
+from evalpipe.tasks import TaskSetError, frozen_sets
+
+_log = logging.getLogger("evalpipe")
+
+
+@dataclass
+class _Parts:
+    assets: list[Any] = field(default_factory=list)
+    checks: list[dg.AssetChecksDefinition] = field(default_factory=list)
+    jobs: list[Any] = field(default_factory=list)
+    schedules: list[dg.ScheduleDefinition] = field(default_factory=list)
+    sensors: list[dg.SensorDefinition] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def build_definitions(workspace: Workspace, bench: Workbench | None = None) -> dg.Definitions:
+    """The Definitions of a workspace; `bench` is the resource that every asset works with.
+
+    What cannot be loaded is left out and named in a warning: `evalpipe doctor` tells the same with all detail.
+    """
+    parts = _Parts()
+    repositories = workspace.load_repositories()
+    agents = workspace.load_agents()
+    sweeps = workspace.load_sweeps()
+    for problem in (*repositories.problems, *agents.problems, *sweeps.problems, *workspace.check_references()):
+        parts.problems.append(str(problem))
+    if repositories.items:
+        parts.assets += history_assets(repositories.items)
+        parts.jobs += [*history_jobs(), freeze_job(repositories.items)]
+    sets = dict(_load_sets(workspace, parts, with_history=bool(repositories.items)))
+    for sweep in sweeps.items.values():
+        if not sweep.archived:
+            _add_sweep(parts, sweep, agents.items, sets)
+    for text in parts.problems:
+        _log.warning("left out: %s", text)
+    return dg.Definitions(
+        assets=parts.assets,
+        asset_checks=parts.checks,
+        jobs=parts.jobs,
+        schedules=parts.schedules,
+        sensors=parts.sensors,
+        resources={"bench": bench or Workbench(workspace)},
+        executor=dg.in_process_executor,
+    )
+
+
+def _load_sets(workspace: Workspace, parts: _Parts, *, with_history: bool) -> Iterator[tuple[str, TaskSetAssets]]:
+    for folder in frozen_sets(workspace.task_sets_dir):
+        try:
+            of_set = task_set_assets(folder, with_history=with_history)
+        except TaskSetError as error:
+            parts.problems.append(str(error))
+            continue
+        parts.assets += [of_set.frozen, of_set.calibration]
+        parts.checks.append(of_set.check)
+        parts.jobs.append(calibrate_job(of_set.task_set.record.name))
+        yield of_set.task_set.record.name, of_set
+
+
+def _add_sweep(
+    parts: _Parts, sweep: SweepConfig, agents: dict[str, AgentConfig], sets: dict[str, TaskSetAssets]
+) -> None:
+    missing = [name for name in sweep.agents if name not in agents]
+    if missing:
+        return  # check_references has named them
+    of_set = sets.get(sweep.task_set)
+    if of_set is None:
+        # Not a fault: a sweep is written before its set is frozen, and appears when it is.
+        _log.info("sweep %s waits for its task set %s to be frozen", sweep.name, sweep.task_set)
+        return
+    for name in sweep.agents:
+        parts.assets += agent_assets(sweep, agents[name], of_set)
+    parts.assets += report_assets(sweep, agents)
+    jobs = {job.name: job for job in sweep_jobs(sweep)}
+    parts.jobs += jobs.values()
+    parts.schedules.append(quarterly_schedule(sweep, of_set.task_set, jobs))
+    parts.sensors += sweep_sensors(sweep, of_set.task_set, jobs)

@@ -1,0 +1,130 @@
+"""Assets from the history to validated tasks: candidate_commits, task_images, validation_runs, validated_tasks."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import dagster as dg
+
+from evalpipe.config import RepositoryConfig
+from evalpipe.history import MiningReason
+from evalpipe.pipeline.batch import PartitionDone, PartitionFailed, end_batch, run_batch
+from evalpipe.pipeline.partitions import CANDIDATE_PASSES, CANDIDATES, checked_keys, repositories_partitions
+from evalpipe.reports import funnel_markdown
+from evalpipe.stages.bench import Workbench
+from evalpipe.stages.images import build_images
+from evalpipe.stages.mining import mine_repository, mining_funnel, stored_validation_funnel
+from evalpipe.stages.validating import ValidationPass, judge_candidates, validate_candidate
+
+GROUP = "history"
+VALIDATION_BATCH = 40
+Bench = dg.ResourceParam[Workbench]
+
+
+class ValidationOptions(dg.Config):
+    """Run configuration of validation_runs. `same_day` runs the second pass on the day of the first."""
+
+    same_day: bool = False
+
+
+def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.AssetsDefinition]:
+    """The four assets over the repositories of the workspace."""
+    partitions = repositories_partitions(repositories)
+
+    @dg.asset(partitions_def=partitions, group_name=GROUP, kinds={"git", "parquet"})
+    def candidate_commits(context: dg.AssetExecutionContext, bench: Bench) -> dg.MaterializeResult[Any]:
+        """Every mainline change of a repository, kept as a candidate or rejected with one typed reason."""
+        found = mine_repository(bench, repositories[context.partition_key])
+        kept = checked_keys(item.candidate_id for item in found if item.reason is MiningReason.kept)
+        context.instance.add_dynamic_partitions(str(CANDIDATES.name), kept)
+        return dg.MaterializeResult(
+            metadata={
+                "changes": len(found),
+                "kept": len(kept),
+                "funnel": dg.MetadataValue.md(funnel_markdown(mining_funnel(found), [])),
+            }
+        )
+
+    @dg.asset(
+        partitions_def=partitions,
+        group_name=GROUP,
+        kinds={"docker", "parquet"},
+        deps=[candidate_commits],
+        pool="images",
+    )
+    def task_images(context: dg.AssetExecutionContext, bench: Bench) -> dg.MaterializeResult[Any]:
+        """The environments in which a repository's candidates run: build key, image digest, build log."""
+        rows = build_images(bench, repositories[context.partition_key])
+        for row in rows:
+            if row["status"] != "built":
+                context.log.error(f"{row['status']}: {row['log_tail']}")
+        return dg.MaterializeResult(
+            metadata={
+                "images": len({row["image_digest"] for row in rows if row["image_digest"]}),
+                "failed_builds": sum(row["status"] != "built" for row in rows),
+                "candidates": sum(len(row["candidates"]) for row in rows),
+                "log": dg.MetadataValue.md(
+                    "\n".join(f"```\n{row['log_tail']}\n```" for row in rows if row["log_tail"])
+                ),
+            }
+        )
+
+    @dg.asset(
+        partitions_def=CANDIDATE_PASSES,
+        group_name=GROUP,
+        kinds={"docker", "parquet"},
+        deps=[dg.AssetDep(task_images, partition_mapping=dg.AllPartitionMapping())],
+        backfill_policy=dg.BackfillPolicy.multi_run(VALIDATION_BATCH),
+        output_required=False,
+        pool="boxes",
+    )
+    def validation_runs(context: dg.AssetExecutionContext, config: ValidationOptions, bench: Bench) -> None:
+        """Both sides of each candidate, before and after the change: one row for each test outcome."""
+        candidates = {
+            row["candidate_id"]: row for name in repositories for row in bench.lake.rows("candidate_commits", name)
+        }
+
+        def work(key: str, labels: dict[str, str]) -> PartitionDone:
+            candidate_id, _, which = key.partition("|")
+            candidate = candidates.get(candidate_id)
+            if candidate is None or candidate["repository"] not in repositories:
+                raise PartitionFailed(f"{candidate_id} is not in the last mining of any repository")
+            repository = repositories[candidate["repository"]]
+            validate_candidate(
+                bench, repository, candidate, ValidationPass(which), same_day=config.same_day, labels=labels
+            )
+            rows = bench.lake.rows("validation_runs", candidate_id, which)
+            return PartitionDone(
+                rows[0]["content_key"],
+                {
+                    "tests": dg.MetadataValue.int(sum(row["kind"] == "test" for row in rows)),
+                    "seconds": dg.MetadataValue.float(
+                        sum(row["run_seconds"] for row in rows if row["kind"] == "summary")
+                    ),
+                },
+            )
+
+        failed: dict[str, str] = {}
+        for which in ValidationPass:  # a second pass needs its first
+            batch = [key for key in context.partition_keys if key.endswith(f"|{which.value}")]
+            failed |= run_batch(context, bench, batch, work, workers=bench.boxes_at_once)
+        end_batch(context, failed, len(context.partition_keys))
+
+    @dg.asset(
+        partitions_def=partitions,
+        group_name=GROUP,
+        kinds={"parquet"},
+        deps=[dg.AssetDep(validation_runs, partition_mapping=dg.AllPartitionMapping())],
+    )
+    def validated_tasks(context: dg.AssetExecutionContext, bench: Bench) -> dg.MaterializeResult[Any]:
+        """One verdict and one reason for each candidate, with its fail-to-pass and pass-to-pass tests."""
+        rows = judge_candidates(bench, repositories[context.partition_key])
+        funnel = stored_validation_funnel(bench, [context.partition_key])
+        return dg.MaterializeResult(
+            metadata={
+                "candidates": len(rows),
+                **{f"class_{name}": count for name, count in funnel},
+                "funnel": dg.MetadataValue.md(funnel_markdown([], funnel)),
+            }
+        )
+
+    return [candidate_commits, task_images, validation_runs, validated_tasks]

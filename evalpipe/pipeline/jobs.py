@@ -1,0 +1,60 @@
+"""Jobs: the stages as a person or a schedule starts them. The command line runs the same ones."""
+
+import dagster as dg
+
+from evalpipe.config import SweepConfig
+
+MINE = "mine"
+BUILD_IMAGES = "build_images"
+VALIDATE = "validate"
+JUDGE = "judge"
+FREEZE = "freeze"
+
+
+def history_jobs() -> list[dg.UnresolvedAssetJobDefinition]:
+    """Jobs over repositories and candidates, one for each partitioning."""
+    return [
+        _job(MINE, "candidate_commits", "Look at every mainline change of a repository."),
+        _job(BUILD_IMAGES, "task_images", "Build the environments of a repository's candidates."),
+        _job(VALIDATE, "validation_runs", "Run both sides of candidates."),
+        _job(JUDGE, "validated_tasks", "Classify the candidates of a repository by their runs."),
+    ]
+
+
+def calibrate_job_name(task_set: str) -> str:
+    return f"calibrate_{_slug(task_set)}"
+
+
+def sweep_job_name(sweep: str, stage: str) -> str:
+    """Name of the job of a sweep's stage: `agent_runs`, `graded_results` or `report`."""
+    return f"{_slug(sweep)}__{stage}"
+
+
+def calibrate_job(task_set: str) -> dg.UnresolvedAssetJobDefinition:
+    key = dg.AssetKey(["task_sets", task_set, "calibration"])
+    selection = dg.AssetSelection.assets(key)
+    return dg.define_asset_job(
+        calibrate_job_name(task_set), selection, description=f"Calibrate the tasks of {task_set}."
+    )
+
+
+def sweep_jobs(sweep: SweepConfig) -> list[dg.UnresolvedAssetJobDefinition]:
+    """The three jobs of a sweep: the attempts of every agent, their grades, the report."""
+    jobs = []
+    for stage in ("agent_runs", "graded_results"):
+        keys = [dg.AssetKey([sweep.name, agent, stage]) for agent in sweep.agents]
+        selection = dg.AssetSelection.assets(*keys)
+        text = f"{stage} of every agent of {sweep.name}; what is done already is not done again."
+        jobs.append(dg.define_asset_job(sweep_job_name(sweep.name, stage), selection, description=text))
+    reports = [dg.AssetKey([sweep.name, name]) for name in ("category_report", "agent_comparison", "evaluation_report")]
+    selection = dg.AssetSelection.assets(*reports)
+    text = f"The report of {sweep.name}."
+    return [*jobs, dg.define_asset_job(sweep_job_name(sweep.name, "report"), selection, description=text)]
+
+
+def _job(name: str, asset: str, description: str) -> dg.UnresolvedAssetJobDefinition:
+    return dg.define_asset_job(name, dg.AssetSelection.assets(asset), description=description)
+
+
+def _slug(name: str) -> str:
+    return name.replace("-", "_").replace(".", "_")

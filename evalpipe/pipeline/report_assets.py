@@ -1,0 +1,78 @@
+"""Assets that report on a sweep: category_report, agent_comparison, evaluation_report."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import dagster as dg
+
+from evalpipe.config import AgentConfig, SweepConfig
+from evalpipe.lake import write_atomically
+from evalpipe.pipeline.history_assets import Bench
+from evalpipe.pipeline.sweep_assets import graded_keys, group_of
+from evalpipe.reports import SweepResults, category_markdown, forest_png, html_report, scoreboard_markdown, summary
+from evalpipe.stages.reporting import gather_results, report_path
+
+
+def report_assets(sweep: SweepConfig, agents: Mapping[str, AgentConfig]) -> list[dg.AssetsDefinition]:
+    """The three assets over the graded results of a sweep."""
+    graded = [dg.AssetDep(key, partition_mapping=dg.AllPartitionMapping()) for key in graded_keys(sweep)]
+    group = group_of(sweep.name)
+
+    @dg.asset(key=[sweep.name, "category_report"], group_name=group, kinds={"parquet"}, deps=graded)
+    def category_report(bench: Bench) -> dg.MaterializeResult[Any]:
+        """Pass@1 of each agent in each category, and the total weighted by the team's workload."""
+        results = gather_results(bench, sweep, dict(agents))
+        rows = [{"sweep": sweep.name, **row} for row in summary(results)["categories"]]
+        path = bench.lake.write("category_report", rows, sweep.name)
+        return _result(
+            results, {"rows": len(rows), "table": dg.MetadataValue.md(category_markdown(results))}, str(path)
+        )
+
+    @dg.asset(key=[sweep.name, "agent_comparison"], group_name=group, kinds={"parquet"}, deps=graded)
+    def agent_comparison(bench: Bench) -> dg.MaterializeResult[Any]:
+        """The comparisons that the sweep fixed beforehand: paired differences, adjusted for their number."""
+        results = gather_results(bench, sweep, dict(agents))
+        rows = [{"sweep": sweep.name, **row} for row in summary(results)["comparisons"]]
+        path = bench.lake.write("agent_comparison", rows, sweep.name)
+        table = "\n".join(f"- {row['first']} and {row['second']} ({row['mode']}): {row['verdict']}" for row in rows)
+        return _result(results, {"rows": len(rows), "table": dg.MetadataValue.md(table)}, str(path))
+
+    @dg.asset(
+        key=[sweep.name, "evaluation_report"],
+        group_name=group,
+        kinds={"html"},
+        deps=[category_report, agent_comparison],
+    )
+    def evaluation_report(bench: Bench) -> dg.MaterializeResult[Any]:
+        """The report of the sweep: one HTML file that opens offline."""
+        results = gather_results(bench, sweep, dict(agents))
+        path = report_path(bench, sweep.name)
+        write_atomically(path, html_report(results).encode())
+        rates = {
+            f"pass_at_1_{row['agent']}_{row['mode']}".replace("-", "_"): float(row["pass_at_1"])
+            for row in summary(results)["agents"]
+            if row["pass_at_1"] is not None
+        }
+        picture = base64.b64encode(forest_png(results)).decode("ascii")
+        board = f"{scoreboard_markdown(results)}\n\n![pass@1 with intervals](data:image/png;base64,{picture})"
+        return _result(results, {"scoreboard": dg.MetadataValue.md(board), **rates}, str(path))
+
+    return [category_report, agent_comparison, evaluation_report]
+
+
+def _result(results: SweepResults, metadata: dict[str, Any], path: str) -> dg.MaterializeResult[Any]:
+    # Dagster follows at most 100 partitions of a dependency, so a report says itself what it was made from.
+    inputs = _digest_of_inputs(results)
+    return dg.MaterializeResult(
+        metadata={"path": dg.MetadataValue.path(path), "inputs": inputs, **metadata},
+        data_version=dg.DataVersion(inputs),
+    )
+
+
+def _digest_of_inputs(results: SweepResults) -> str:
+    graded = results.graded.select(["agent", "configuration", "task_id", "sample", "attempt_id", "verdict"])
+    rows = sorted(tuple(row.values()) for row in graded.to_pylist())
+    return hashlib.sha256(json.dumps([results.revision, rows]).encode()).hexdigest()

@@ -1,0 +1,66 @@
+"""Schedules, and the sensors that carry a scheduled sweep on. All are stopped until somebody switches them on."""
+
+from collections.abc import Mapping
+
+import dagster as dg
+
+from evalpipe.config import SweepConfig
+from evalpipe.pipeline.jobs import sweep_job_name
+from evalpipe.stages.sweeps import sample_names
+from evalpipe.tasks import LoadedTaskSet
+
+# 06:00 UTC on the first day of each quarter.
+QUARTERLY = "0 6 1 1,4,7,10 *"
+RANGE_START = "dagster/asset_partition_range_start"
+RANGE_END = "dagster/asset_partition_range_end"
+
+Jobs = Mapping[str, dg.UnresolvedAssetJobDefinition]
+
+
+def whole_sweep(sweep: SweepConfig, task_set: LoadedTaskSet) -> dict[str, str]:
+    """The tags that make one run cover every task and sample of a sweep."""
+    tasks, samples = list(task_set.tasks), sample_names(sweep)
+    return {RANGE_START: f"{samples[0]}|{tasks[0]}", RANGE_END: f"{samples[-1]}|{tasks[-1]}"}
+
+
+def quarterly_schedule(sweep: SweepConfig, task_set: LoadedTaskSet, jobs: Jobs) -> dg.ScheduleDefinition:
+    """Runs every agent of a sweep each quarter; what was run under the same configuration is not run again."""
+    return dg.ScheduleDefinition(
+        name=sweep_job_name(sweep.name, "quarterly"),
+        job=jobs[sweep_job_name(sweep.name, "agent_runs")],
+        cron_schedule=QUARTERLY,
+        execution_timezone="UTC",
+        tags=whole_sweep(sweep, task_set),
+        default_status=dg.DefaultScheduleStatus.STOPPED,
+        description=f"The quarterly rerun of {sweep.name}: its agents; the sensors of the sweep then grade and report.",
+    )
+
+
+def sweep_sensors(sweep: SweepConfig, task_set: LoadedTaskSet, jobs: Jobs) -> list[dg.SensorDefinition]:
+    """Grades after attempts, reports after grades: only after runs that covered the sweep and succeeded."""
+    attempts, grades, report = (
+        jobs[sweep_job_name(sweep.name, stage)] for stage in ("agent_runs", "graded_results", "report")
+    )
+    tags = whole_sweep(sweep, task_set)
+
+    @dg.run_status_sensor(
+        name=sweep_job_name(sweep.name, "grade_after_attempts"),
+        run_status=dg.DagsterRunStatus.SUCCESS,
+        monitored_jobs=[attempts],
+        request_job=grades,
+        default_status=dg.DefaultSensorStatus.STOPPED,
+    )
+    def grade_after_attempts(context: dg.RunStatusSensorContext) -> dg.RunRequest:
+        return dg.RunRequest(run_key=context.dagster_run.run_id, tags=tags)
+
+    @dg.run_status_sensor(
+        name=sweep_job_name(sweep.name, "report_after_grades"),
+        run_status=dg.DagsterRunStatus.SUCCESS,
+        monitored_jobs=[grades],
+        request_job=report,
+        default_status=dg.DefaultSensorStatus.STOPPED,
+    )
+    def report_after_grades(context: dg.RunStatusSensorContext) -> dg.RunRequest:
+        return dg.RunRequest(run_key=context.dagster_run.run_id)
+
+    return [grade_after_attempts, report_after_grades]

@@ -1,0 +1,126 @@
+"""Assets of each sweep: for every agent its attempts and their grades. One factory, fed by the YAML files."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import dagster as dg
+
+from evalpipe.agents import OUTCOME_RULES, AttemptOutcome
+from evalpipe.config import AgentConfig, SweepConfig, digest
+from evalpipe.pipeline.batch import PartitionDone, PartitionFailed, end_batch, run_batch
+from evalpipe.pipeline.history_assets import Bench
+from evalpipe.pipeline.partitions import sample_partitions
+from evalpipe.pipeline.task_set_assets import TaskSetAssets
+from evalpipe.stages.attempts import run_sample
+from evalpipe.stages.bench import Workbench
+from evalpipe.stages.calibrating import calibration_rows, is_calibrated
+from evalpipe.stages.gradings import grade_sample
+from evalpipe.stages.sweeps import AgentSweep, SampleKey, adapter_for, open_agent_sweep, record_manifests
+
+# Two different sizes: stages with equal partitions and equal policies share a run, and then one failed attempt
+# would stop the grading of its whole batch.
+ATTEMPT_BATCH = 25
+GRADING_BATCH = 50
+
+
+def group_of(sweep: str) -> str:
+    """Dagster's group of a sweep: group names have no `-`."""
+    return "sweep_" + sweep.replace("-", "_")
+
+
+def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) -> list[dg.AssetsDefinition]:
+    """The two assets of one agent in one sweep: agent_runs and graded_results, partitioned by task and sample."""
+    partitions = sample_partitions(sweep, of_set.tasks)
+    group = group_of(sweep.name)
+
+    @dg.asset(
+        key=[sweep.name, agent.name, "agent_runs"],
+        group_name=group,
+        kinds={"docker", "parquet"},
+        partitions_def=partitions,
+        deps=[of_set.frozen, of_set.calibration],
+        backfill_policy=dg.BackfillPolicy.multi_run(ATTEMPT_BATCH),
+        code_version=digest(agent),
+        output_required=False,
+        pool=f"agent_{agent.name}",
+        description=f"Attempts of {agent.name} ({agent.adapter}). What is finished is never repeated.",
+    )
+    def agent_runs(context: dg.AssetExecutionContext, bench: Bench) -> None:
+        part = open_agent_sweep(bench, sweep, agent, context.run_id)
+        adapter = adapter_for(bench, agent, part.task_set)
+        record_manifests(bench, part)
+
+        def work(key: str, labels: dict[str, str]) -> PartitionDone:
+            sample = _sample_key(key)
+            _require_calibration(bench, part, sample.task_id)
+            row, _ = run_sample(bench, part, adapter, sample, context.run_id, labels)
+            if not OUTCOME_RULES[AttemptOutcome(row["outcome"])].counts:
+                raise PartitionFailed(f"{row['outcome']}: {row['outcome_detail']}")
+            return PartitionDone(
+                f"{row['attempt_id']}:{row['patch_sha256']}",
+                {
+                    "outcome": dg.MetadataValue.text(row["outcome"]),
+                    "seconds": dg.MetadataValue.float(row["attempt_seconds"] or 0.0),
+                    "patch_bytes": dg.MetadataValue.int(row["patch_bytes"]),
+                    "files_changed": dg.MetadataValue.int(row["files_changed"]),
+                },
+            )
+
+        keys = context.partition_keys
+        end_batch(context, run_batch(context, bench, keys, work, workers=bench.boxes_at_once), len(keys))
+
+    @dg.asset(
+        key=[sweep.name, agent.name, "graded_results"],
+        group_name=group,
+        kinds={"docker", "parquet"},
+        partitions_def=partitions,
+        deps=[agent_runs],
+        backfill_policy=dg.BackfillPolicy.multi_run(GRADING_BATCH),
+        output_required=False,
+        pool="boxes",
+        description=f"Verdicts on the attempts of {agent.name}, with the evidence of each test. Runs no agent.",
+    )
+    def graded_results(context: dg.AssetExecutionContext, bench: Bench) -> None:
+        part = open_agent_sweep(bench, sweep, agent, context.run_id)
+        verdicts: Counter[str] = Counter()
+
+        def work(key: str, labels: dict[str, str]) -> PartitionDone:
+            row, _ = grade_sample(bench, part, _sample_key(key), labels)
+            verdicts[row["verdict"]] += 1
+            return PartitionDone(
+                f"{row['attempt_id']}:{row['verdict']}",
+                {
+                    "verdict": dg.MetadataValue.text(row["verdict"]),
+                    "resolved": dg.MetadataValue.bool(row["resolved"]),
+                    "fail_to_pass": dg.MetadataValue.text(f"{row['fail_to_pass_passed']}/{row['fail_to_pass_total']}"),
+                    "pass_to_pass": dg.MetadataValue.text(f"{row['pass_to_pass_passed']}/{row['pass_to_pass_total']}"),
+                },
+            )
+
+        keys = context.partition_keys
+        failed = run_batch(context, bench, keys, work, workers=bench.boxes_at_once)
+        context.log.info(f"verdicts: {dict(verdicts)}")
+        end_batch(context, failed, len(keys))
+
+    return [agent_runs, graded_results]
+
+
+def graded_keys(sweep: SweepConfig) -> Sequence[dg.AssetKey]:
+    """Keys of the graded results of every agent of a sweep."""
+    return [dg.AssetKey([sweep.name, agent, "graded_results"]) for agent in sweep.agents]
+
+
+def _sample_key(key: str) -> SampleKey:
+    sample, _, task_id = key.partition("|")
+    return SampleKey.parse(task_id, sample)
+
+
+def _require_calibration(bench: Workbench, part: AgentSweep, task_id: str) -> None:
+    # In code as well as by the blocking check: a check blocks only within its own run.
+    rows = calibration_rows(bench, part.task_set, task_id)
+    if not rows:
+        raise PartitionFailed(
+            f"{task_id} is not calibrated: `evalpipe run {part.sweep.name}` does that first, or materialize calibration"
+        )
+    if not is_calibrated(rows):
+        raise PartitionFailed(f"{task_id} failed its calibration: its reference or the empty patch was misjudged")

@@ -1,0 +1,142 @@
+"""Assets of each frozen task set: the set itself, and its calibration. And the op that freezes one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from evalpipe.config import RepositoryConfig
+from evalpipe.pipeline.batch import PartitionDone, PartitionFailed, end_batch, run_batch
+from evalpipe.pipeline.history_assets import Bench
+from evalpipe.pipeline.partitions import task_partitions
+from evalpipe.stages.calibrating import calibrate_task, calibration_rows, is_calibrated
+from evalpipe.stages.freezing import freeze_task_set
+from evalpipe.tasks import LoadedTaskSet, load_task_set
+
+GROUP = "task_sets"
+CALIBRATION_BATCH = 20
+PREFIX = "task_sets"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSetAssets:
+    """The assets of one frozen set, and the partitions that its sweeps share."""
+
+    task_set: LoadedTaskSet
+    tasks: dg.StaticPartitionsDefinition
+    frozen: dg.AssetsDefinition
+    calibration: dg.AssetsDefinition
+    check: dg.AssetChecksDefinition
+
+
+class FreezeOptions(dg.Config):
+    """Run configuration of the freeze job: the set's name, and whether same-day tasks are admitted."""
+
+    name: str
+    provisional: bool = False
+
+
+def task_set_key(name: str) -> dg.AssetKey:
+    """Key of the asset of a frozen set."""
+    return dg.AssetKey([PREFIX, name])
+
+
+def task_set_assets(folder: Path, *, with_history: bool) -> TaskSetAssets:
+    """The assets of the set in `folder`, after validated_tasks where the workspace has repositories to mine.
+
+    Raises TaskSetError when the set is damaged.
+    """
+    loaded = load_task_set(folder)
+    name = loaded.record.name
+    tasks = task_partitions(loaded)
+
+    @dg.asset(
+        key=task_set_key(name),
+        group_name=GROUP,
+        kinds={"json"},
+        deps=[dg.AssetDep("validated_tasks", partition_mapping=dg.AllPartitionMapping())] if with_history else [],
+        description=f"The frozen task set {name}: its tasks and patches, checked against their hashes.",
+    )
+    def frozen() -> dg.MaterializeResult[Any]:
+        found = load_task_set(folder)
+        return dg.MaterializeResult(metadata=_set_metadata(found), data_version=dg.DataVersion(found.record.revision))
+
+    @dg.asset(
+        key=[PREFIX, name, "calibration"],
+        group_name=GROUP,
+        kinds={"docker", "parquet"},
+        partitions_def=tasks,
+        deps=[frozen],
+        backfill_policy=dg.BackfillPolicy.multi_run(CALIBRATION_BATCH),
+        output_required=False,
+        pool="boxes",
+        description="Each task's reference patch and the empty patch, graded three times by the path of every attempt.",
+    )
+    def calibration(context: dg.AssetExecutionContext, bench: Bench) -> None:
+        current = load_task_set(folder)
+
+        def work(task_id: str, labels: dict[str, str]) -> PartitionDone:
+            rows = calibrate_task(bench, current, task_id, labels)
+            if not is_calibrated(rows):
+                seen = ", ".join(f"{row['patch']} {row['repetition']}: {row['verdict']}" for row in rows)
+                raise PartitionFailed(f"{task_id} does not calibrate ({seen})")
+            return PartitionDone(
+                current.record.revision,
+                {"seconds": dg.MetadataValue.float(sum(row["grading_seconds"] for row in rows))},
+            )
+
+        keys = context.partition_keys
+        end_batch(context, run_batch(context, bench, keys, work, workers=bench.boxes_at_once), len(keys))
+
+    @dg.asset_check(asset=calibration.key, blocking=True, name="reference_resolved_and_empty_not")
+    def calibrated(bench: Bench) -> dg.AssetCheckResult:
+        """Every task: the reference patch resolved three times of three, the empty patch never."""
+        current = load_task_set(folder)
+        wrong = [task_id for task_id in current.tasks if not is_calibrated(calibration_rows(bench, current, task_id))]
+        return dg.AssetCheckResult(
+            passed=not wrong, metadata={"tasks": len(current.tasks), "not_calibrated": dg.MetadataValue.json(wrong)}
+        )
+
+    return TaskSetAssets(loaded, tasks, frozen, calibration, calibrated)
+
+
+def freeze_job(repositories: Mapping[str, RepositoryConfig]) -> dg.JobDefinition:
+    """The job that writes a frozen set, and tells Dagster's lineage of it."""
+
+    @dg.op(name="freeze")
+    def freeze_op(context: dg.OpExecutionContext, config: FreezeOptions, bench: Bench) -> None:
+        record = freeze_task_set(bench, config.name, list(repositories.values()), provisional=config.provisional)
+        loaded = load_task_set(bench.workspace.task_sets_dir / record.name)
+        context.log_event(
+            dg.AssetMaterialization(
+                asset_key=task_set_key(record.name),
+                metadata=_set_metadata(loaded),
+                tags={"dagster/data_version": record.revision},
+            )
+        )
+
+    @dg.job(
+        name="freeze", description="Freeze every valid candidate as a task set.", executor_def=dg.in_process_executor
+    )
+    def freeze() -> None:
+        freeze_op()
+
+    return freeze
+
+
+def _set_metadata(task_set: LoadedTaskSet) -> dict[str, Any]:
+    lines = ["| task | category | fail-to-pass | pass-to-pass | provisional |", "|---|---|---|---|---|"]
+    lines += [
+        f"| {task.task_id} | {task.category} | {len(task.fail_to_pass)} | {len(task.pass_to_pass)} "
+        f"| {'yes' if task.provisional else 'no'} |"
+        for task in task_set.tasks.values()
+    ]
+    return {
+        "tasks": len(task_set.tasks),
+        "revision": task_set.record.revision,
+        "provisional": task_set.record.provisional,
+        "task_table": dg.MetadataValue.md("\n".join(lines)),
+        "folder": dg.MetadataValue.path(str(task_set.folder)),
+    }

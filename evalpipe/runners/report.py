@@ -1,0 +1,57 @@
+"""What a test run says: one outcome for each exact test id, and whether the report can be believed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class TestOutcome(StrEnum):
+    """Outcome of one test. Only `passed` ever counts as a pass."""
+
+    __test__ = False  # pytest would try to collect the name
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "error"
+    SKIPPED = "skipped"
+    XFAILED = "xfailed"
+    XPASSED = "xpassed"
+
+
+class RunStatus(StrEnum):
+    """How a run of the suite ended, whatever its tests said."""
+
+    COMPLETED = "completed"
+    TIMEOUT = "timeout"
+    OUT_OF_MEMORY = "out_of_memory"
+    NO_REPORT = "no_report"
+    DAMAGED_REPORT = "damaged_report"
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """One test of one run. `seconds` is the wall time of its phases, `message` its failure, shortened."""
+
+    __test__ = False
+
+    test_id: str
+    outcome: TestOutcome
+    seconds: float = 0.0
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteReport:
+    """The outcome of a whole run.
+
+    `tests` maps each exact id to its result; an id that stood for more than one test is in `duplicates` as
+    well. `uncollected` maps files that could not be imported or collected to their error.
+    `canary_failed` is true only when the test that must fail did fail.
+    """
+
+    status: RunStatus
+    tests: Mapping[str, TestResult] = field(default_factory=dict)
+    uncollected: Mapping[str, str] = field(default_factory=dict)
+    duplicates: frozenset[str] = frozenset()
+    canary_failed: bool = False
+    detail: str = ""

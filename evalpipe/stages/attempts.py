@@ -1,0 +1,105 @@
+"""Stage `agent_runs`: the ledger of attempts. Paid work is durable the moment it ends, and is never paid twice."""
+
+import shutil
+from typing import Any
+
+from evalpipe.agents import OUTCOME_RULES, Adapter, Assignment, AttemptOutcome, AttemptResult, run_attempt
+from evalpipe.lake import DiskFullError
+from evalpipe.stages.bench import Workbench
+from evalpipe.stages.images import EnvironmentNotReady
+from evalpipe.stages.sweeps import AgentSweep, SampleKey
+from evalpipe.tasks import prompt
+
+FREE_BYTES_FLOOR = 512 * 1024**2
+"""Below this no attempt starts: its patch and transcript, once paid for, must have a place."""
+
+
+def run_sample(
+    bench: Workbench, agent_sweep: AgentSweep, adapter: Adapter, key: SampleKey, run_id: str, labels: dict[str, str]
+) -> tuple[dict[str, Any], bool]:
+    """Make the attempt that `key` still needs; returns the row that stands for the sample, and whether it is new.
+
+    A sample with an attempt that counts is never run again. One whose attempts were all invalid is, up to the
+    agent's `retry_policy.max_attempts`; interrupted attempts do not use these up. Every attempt stays in the
+    ledger. Raises EnvironmentNotReady and DiskFullError before anything is paid for.
+    """
+    place = agent_sweep.place(key)
+    with bench.lake.locked("agent_runs", *place):
+        earlier = bench.lake.rows("agent_runs", *place)
+        if earlier and not _is_due(earlier, agent_sweep.agent.retry_policy.max_attempts):
+            return earlier[-1], False
+        task = agent_sweep.task_set.tasks[key.task_id]
+        image = task.environment.image_digest
+        _require_room(bench)
+        if not bench.builder.exists(image):
+            raise EnvironmentNotReady(f"the image {image} of {key.task_id} is not on this machine: bring it here")
+        number = len(earlier) + 1
+        attempt_id = ".".join([*place, str(number)])
+        started: dict[str, Any] = {
+            "sweep": agent_sweep.sweep.name,
+            "agent": agent_sweep.agent.name,
+            "configuration": agent_sweep.configuration(key.mode),
+            "task_id": key.task_id,
+            "sample": key.sample,
+            "prompt_mode": key.mode.value,
+            "attempt": number,
+            "attempt_id": attempt_id,
+            # Until the attempt ends this is the truth: a process that dies now leaves an interrupted attempt.
+            "outcome": AttemptOutcome.INTERRUPTED.value,
+            "outcome_detail": "evalpipe ended before the attempt did",
+            "started_at": bench.clock(),
+            "patch_bytes": 0,
+            "files_changed": 0,
+            "image_digest": image,
+            "run_id": run_id,
+            "flags": [],
+        }
+        bench.lake.write("agent_runs", [*earlier, started], *place)
+        text = prompt(task, key.mode, f"{task.runner.python} -m {task.runner.name}")
+        result = run_attempt(
+            bench.sandbox,
+            image,
+            adapter,
+            bench.mirror(task.repository),
+            Assignment(task, key.mode, key.number, text),
+            agent_sweep.limits(),
+            {**labels, "task": key.task_id, "sample": key.sample, "purpose": "agent"},
+        )
+        ended = started | _ended(bench, result)
+        bench.lake.write("agent_runs", [*earlier, ended], *place)
+        return ended, True
+
+
+def latest_attempt(bench: Workbench, agent_sweep: AgentSweep, key: SampleKey) -> dict[str, Any] | None:
+    """The row that stands for a sample: its last attempt; None when none was made."""
+    rows = bench.lake.rows("agent_runs", *agent_sweep.place(key))
+    return rows[-1] if rows else None
+
+
+def _is_due(attempts: list[dict[str, Any]], max_attempts: int) -> bool:
+    outcomes = [AttemptOutcome(row["outcome"]) for row in attempts]
+    used = sum(outcome is not AttemptOutcome.INTERRUPTED for outcome in outcomes)
+    return OUTCOME_RULES[outcomes[-1]].run_again and used < max_attempts
+
+
+def _require_room(bench: Workbench) -> None:
+    free = shutil.disk_usage(bench.lake.root).free
+    if free < FREE_BYTES_FLOOR:
+        raise DiskFullError(
+            28, f"only {free >> 20} MiB are free for {bench.lake.root}: free some space, then run the same again"
+        )
+
+
+def _ended(bench: Workbench, result: AttemptResult) -> dict[str, Any]:
+    return {
+        "outcome": result.outcome.value,
+        "outcome_detail": result.detail,
+        "ended_at": bench.clock(),
+        "attempt_seconds": result.seconds,
+        "exit_code": result.exit_code,
+        "patch_sha256": bench.lake.blobs.put(result.patch) if result.patch else None,
+        "patch_bytes": len(result.patch or b""),
+        "files_changed": result.files_changed,
+        "transcript_sha256": bench.lake.blobs.put(result.transcript) if result.transcript else None,
+        "flags": list(result.flags),
+    }

@@ -1,0 +1,106 @@
+"""The workbench: what every stage works with. One for each process; its parts are made when first needed."""
+
+import datetime as dt
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from evalpipe.config import EnvironmentConfig, RunnerConfig, Workspace, resolve_base_image
+from evalpipe.environments import (
+    DockerEnvironmentBuilder,
+    EnvironmentBuilder,
+    EnvironmentDefinition,
+    ProcessEnvironmentBuilder,
+)
+from evalpipe.history import Repository
+from evalpipe.lake import Lake
+from evalpipe.runners import PytestRunner, Runner
+from evalpipe.sandbox import DockerSandbox, Sandbox, choose_sandbox
+
+SANDBOX_VARIABLE = "EVALPIPE_SANDBOX"
+SandboxKind = Literal["auto", "docker", "process"]
+
+Clock = Callable[[], dt.datetime]
+
+
+def utc_now() -> dt.datetime:
+    """The time of this machine, in UTC."""
+    return dt.datetime.now(dt.UTC)
+
+
+Advance = Callable[[], None]
+Progress = Callable[[str, int], AbstractContextManager[Advance]]
+"""Opens a progress display of a label and a number of steps; each call of what it gives is one step."""
+
+
+@contextmanager
+def no_progress(label: str, steps: int) -> Iterator[Advance]:
+    """Show nothing: runs that Dagster launched report by their events."""
+    yield lambda: None
+
+
+@dataclass
+class Workbench:
+    """A workspace with its lake, its sandbox and its clock. Tests put another clock or sandbox in."""
+
+    workspace: Workspace
+    clock: Clock = utc_now
+    progress: Progress = no_progress
+    sandbox_kind: SandboxKind = "auto"
+    _mirrors: dict[str, Repository] = field(default_factory=dict)
+
+    @cached_property
+    def lake(self) -> Lake:
+        return Lake(self.workspace.lake_dir)
+
+    @cached_property
+    def sandbox(self) -> Sandbox:
+        """The sandbox of this workspace. Leftovers of earlier runs that died are removed when it is opened."""
+        sandbox = choose_sandbox(self.sandbox_kind, instance=self.instance, state_dir=self.workspace.state_dir)
+        sandbox.reap(())
+        return sandbox
+
+    @property
+    def instance(self) -> str:
+        """Name of this workspace on the engine, so that two workspaces never touch each other's containers."""
+        return hashlib.sha256(os.fsencode(self.workspace.root)).hexdigest()[:16]
+
+    @cached_property
+    def builder(self) -> EnvironmentBuilder:
+        if isinstance(self.sandbox, DockerSandbox):
+            return DockerEnvironmentBuilder(self.sandbox.client, self.instance)
+        return ProcessEnvironmentBuilder(self.workspace.lake_dir / "environments")
+
+    @cached_property
+    def boxes_at_once(self) -> int:
+        """How many boxes run side by side: one for each processor."""
+        return max(1, os.cpu_count() or 1)
+
+    def mirror(self, name: str) -> Repository:
+        """The mirror of a repository that was mined before."""
+        if name not in self._mirrors:
+            self._mirrors[name] = Repository(self.mirror_path(name))
+        return self._mirrors[name]
+
+    def mirror_path(self, name: str) -> Path:
+        return self.workspace.lake_dir / "repositories" / f"{name}.git"
+
+    def definition(self, environment: EnvironmentConfig) -> EnvironmentDefinition:
+        """What the environment of a repository is made from, with this bench's sandbox."""
+        return EnvironmentDefinition(
+            sandbox=self.sandbox.name,
+            base=resolve_base_image(environment),
+            image=environment.image,
+            packages=environment.packages,
+            setup=environment.setup,
+        )
+
+
+def runner_for(config: RunnerConfig) -> Runner:
+    """The runner of a repository, or of a task that was frozen with one."""
+    return PytestRunner(python=config.python, arguments=config.arguments)

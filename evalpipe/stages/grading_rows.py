@@ -1,0 +1,91 @@
+"""Gradings as rows, and verdicts kept by content, so that the same patch is never graded twice."""
+
+import datetime as dt
+from typing import Any
+
+from evalpipe.config import RunnerConfig
+from evalpipe.grading import Grading, Judgement, Verdict, grade, verdict_key
+from evalpipe.stages.bench import Workbench, runner_for
+from evalpipe.stages.images import EnvironmentNotReady
+from evalpipe.tasks import Task
+
+GRADING_COLUMNS = (
+    "verdict",
+    "resolved",
+    "integrity",
+    "integrity_reasons",
+    "fail_to_pass_passed",
+    "fail_to_pass_total",
+    "pass_to_pass_passed",
+    "pass_to_pass_total",
+    "unmet_tests",
+    "detail",
+    "ignored_paths",
+    "grading_seconds",
+    "graded_at",
+)
+
+
+def grade_patch(bench: Workbench, task: Task, patch: bytes, labels: dict[str, str]) -> dict[str, Any]:
+    """Grade `patch` in a fresh box and return the grading columns. Raises SandboxError."""
+    if task.environment.sandbox != bench.sandbox.name or not bench.builder.exists(task.environment.image_digest):
+        raise EnvironmentNotReady(
+            f"task {task.task_id} was validated in {task.environment.image_digest} ({task.environment.sandbox} "
+            f"sandbox), which is not on this machine: bring the image here, or validate and freeze again"
+        )
+    grading = grade(
+        bench.sandbox,
+        task.environment.image_digest,
+        runner_for(RunnerConfig(**task.runner.model_dump())),
+        bench.mirror(task.repository),
+        task,
+        patch,
+        {**labels, "task": task.task_id, "purpose": "grading"},
+    )
+    return grading_row(task, grading, bench.clock())
+
+
+def cached_verdict(bench: Workbench, task: Task, patch: bytes, labels: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    """The key and the grading columns of `patch`, from the lake when the same was graded before."""
+    key = verdict_key(task, patch, task.environment.image_digest, bench.sandbox.name)
+    place = (key[:2], key)
+    with bench.lake.locked("verdicts", *place):
+        known = bench.lake.rows("verdicts", *place)
+        if known:
+            return key, {column: known[0][column] for column in GRADING_COLUMNS}
+        row = grade_patch(bench, task, patch, labels)
+        bench.lake.write("verdicts", [{"verdict_key": key, **row}], *place)
+    return key, row
+
+
+def not_graded(task: Task, detail: str, now: dt.datetime) -> dict[str, Any]:
+    """The grading columns of an attempt that has nothing to grade."""
+    return grading_row(task, Grading(Judgement(Verdict.NOT_GRADED, detail), (), 0.0), now)
+
+
+def grading_row(task: Task, grading: Grading, now: dt.datetime) -> dict[str, Any]:
+    """A grading as the columns that calibration, verdicts and graded results share."""
+    judgement = grading.judgement
+    return {
+        "verdict": judgement.verdict.value,
+        "resolved": judgement.resolved,
+        "integrity": "clean",
+        "integrity_reasons": [],
+        "fail_to_pass_passed": judgement.fail_to_pass_passed,
+        "fail_to_pass_total": len(task.fail_to_pass),
+        "pass_to_pass_passed": judgement.pass_to_pass_passed,
+        "pass_to_pass_total": len(task.pass_to_pass),
+        "unmet_tests": [
+            {
+                "test_id": unmet.test_id,
+                "expected_in": unmet.expected_in.value,
+                "outcome": unmet.outcome,
+                "message": unmet.message,
+            }
+            for unmet in judgement.unmet_tests
+        ],
+        "detail": judgement.detail,
+        "ignored_paths": list(grading.ignored_paths),
+        "grading_seconds": grading.seconds,
+        "graded_at": now,
+    }

@@ -1,0 +1,69 @@
+"""Stage `graded_results`: one verdict for each sample, with its evidence. Never runs an agent."""
+
+from typing import Any
+
+from evalpipe.agents import OUTCOME_RULES, AttemptOutcome
+from evalpipe.grading import Grading, Judgement, Verdict
+from evalpipe.stages.attempts import latest_attempt
+from evalpipe.stages.bench import Workbench
+from evalpipe.stages.grading_rows import cached_verdict, grading_row, not_graded
+from evalpipe.stages.sweeps import AgentSweep, SampleKey
+
+_FROM_ATTEMPT = (
+    "sweep",
+    "agent",
+    "configuration",
+    "task_id",
+    "sample",
+    "prompt_mode",
+    "attempt",
+    "attempt_id",
+    "outcome",
+    "patch_sha256",
+    "attempt_seconds",
+    "model_calls",
+    "input_tokens",
+    "cached_input_tokens",
+    "output_tokens",
+    "cost_usd",
+)
+
+
+class AttemptMissing(Exception):  # noqa: N818 - reads as what it says
+    """A sample cannot be graded, because no attempt was made yet."""
+
+
+def grade_sample(
+    bench: Workbench, agent_sweep: AgentSweep, key: SampleKey, labels: dict[str, str]
+) -> tuple[dict[str, Any], bool]:
+    """Grade the attempt that stands for a sample; returns its row, and whether it is new.
+
+    Raises AttemptMissing, SandboxError, EnvironmentNotReady.
+    """
+    attempt = latest_attempt(bench, agent_sweep, key)
+    if attempt is None:
+        raise AttemptMissing(
+            f"{agent_sweep.agent.name} has made no attempt at {key.task_id}, {key.sample}: "
+            f"`evalpipe run {agent_sweep.sweep.name}` makes it"
+        )
+    place = agent_sweep.place(key)
+    known = bench.lake.rows("graded_results", *place)
+    task = agent_sweep.task_set.tasks[key.task_id]
+    rule = OUTCOME_RULES[AttemptOutcome(attempt["outcome"])]
+    verdict_key: str | None = None
+    if not rule.counts:
+        columns = not_graded(task, f"invalid attempt: {attempt['outcome']}", bench.clock())
+    elif attempt["patch_sha256"] is not None:
+        patch = bench.lake.blobs.get(attempt["patch_sha256"])
+        verdict_key, columns = cached_verdict(bench, task, patch, {**labels, "sample": key.sample})
+    elif attempt["flags"]:
+        refusal = Judgement(Verdict.PATCH_REJECTED, attempt["outcome_detail"])
+        columns = grading_row(task, Grading(refusal, (), 0.0), bench.clock())
+    else:
+        columns = not_graded(task, "there is no patch to grade", bench.clock())
+    if known and known[0]["attempt_id"] == attempt["attempt_id"] and known[0]["verdict_key"] == verdict_key:
+        return known[0], False
+    row = {name: attempt[name] for name in _FROM_ATTEMPT}
+    row |= {"counts": rule.counts, "verdict_key": verdict_key, **columns}
+    bench.lake.write("graded_results", [row], *place)
+    return row, True

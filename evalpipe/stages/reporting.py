@@ -1,0 +1,89 @@
+"""Stage of the reports: gathers what a sweep left in the lake into one record for `reports`."""
+
+import datetime as dt
+from pathlib import Path
+
+import pyarrow as pa
+
+from evalpipe.config import AgentConfig, SweepConfig
+from evalpipe.lake import SCHEMAS
+from evalpipe.reports import AgentInfo, AgentRole, SweepResults, TaskInfo
+from evalpipe.stages.bench import Workbench
+from evalpipe.stages.calibrating import calibration_rows
+from evalpipe.stages.mining import stored_mining_funnel, stored_validation_funnel
+from evalpipe.stages.sweeps import (
+    AgentSweep,
+    find_agent_sweep,
+    load_sweep_task_set,
+    sample_keys,
+)
+from evalpipe.tasks import LoadedTaskSet, Task
+
+
+def gather_results(bench: Workbench, sweep: SweepConfig, agents: dict[str, AgentConfig]) -> SweepResults:
+    """Read the graded rows of a sweep's present configurations, with all that a report says about them.
+
+    Raises TaskSetError, ManifestError and LakeError; runs nothing.
+    """
+    task_set = load_sweep_task_set(bench, sweep)
+    repositories = sorted({task.repository for task in task_set.tasks.values()})
+    parts = [find_agent_sweep(bench, sweep, agents[name], task_set) for name in sweep.agents]
+    calibration = [row for task_id in task_set.tasks for row in calibration_rows(bench, task_set, task_id)]
+    return SweepResults(
+        sweep=sweep.name,
+        decision=sweep.decision,
+        task_set=task_set.record.name,
+        revision=task_set.record.revision,
+        provisional=task_set.record.provisional,
+        tasks=tuple(_task_info(task) for task in task_set.tasks.values()),
+        agents=tuple(_agent_info(agents[name]) for name in sweep.agents),
+        samples_per_task=sweep.samples,
+        modes=tuple(sweep.modes),
+        weights={str(category): weight for category, weight in sweep.weights.items()} if sweep.weights else None,
+        comparisons=sweep.comparisons,
+        graded=_graded(bench, parts, task_set),
+        manifests={(part.agent.name, mode.value): part.manifests[mode] for part in parts for mode in part.manifests},
+        mining=tuple(stored_mining_funnel(bench, repositories)),
+        validation=tuple(stored_validation_funnel(bench, repositories)),
+        calibration=pa.Table.from_pylist(calibration, schema=SCHEMAS["calibration"]),
+    )
+
+
+def report_path(bench: Workbench, sweep: str) -> Path:
+    """Where the HTML report of a sweep lies."""
+    return bench.lake.root / "reports" / sweep / "report.html"
+
+
+def _graded(bench: Workbench, parts: list[AgentSweep], task_set: LoadedTaskSet) -> pa.Table:
+    """Rows of the present configurations and of the samples that the sweep asks for, and no others."""
+    tables = [SCHEMAS["graded_results"].empty_table()]
+    for part in parts:
+        asked = {(key.task_id, key.sample) for key in sample_keys(part.sweep, task_set)}
+        for mode in part.manifests:
+            table = bench.lake.read("graded_results", part.sweep.name, part.agent.name, part.configuration(mode))
+            samples = zip(table["task_id"].to_pylist(), table["sample"].to_pylist(), strict=True)
+            tables.append(table.filter(pa.array([sample in asked for sample in samples], pa.bool_())))
+    return pa.concat_tables(tables)
+
+
+def _task_info(task: Task) -> TaskInfo:
+    return TaskInfo(
+        task_id=task.task_id,
+        title=task.title,
+        category=task.category,
+        repository=task.repository,
+        merge_date=dt.datetime.fromisoformat(task.merge_date).date(),
+        provisional=task.provisional,
+        validated_on=tuple(dt.date.fromisoformat(day) for day in task.validated_on),
+    )
+
+
+def _agent_info(agent: AgentConfig) -> AgentInfo:
+    roles = {"reference": AgentRole.REFERENCE, "empty": AgentRole.EMPTY}
+    return AgentInfo(
+        name=agent.name,
+        role=roles.get(agent.adapter, AgentRole.CONTENDER),
+        scripted=agent.adapter == "scripted",
+        model=agent.model,
+        scaffold=agent.scaffold,
+    )

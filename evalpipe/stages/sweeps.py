@@ -1,0 +1,229 @@
+"""What a sweep is made of when it runs: its task set, its agents, and a manifest for each agent and prompt mode."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evalpipe.agents import Adapter, PatchReplay, PatchScript
+from evalpipe.config import AgentConfig, SweepConfig
+from evalpipe.lake import write_atomically
+from evalpipe.manifest import (
+    AgentRecord,
+    EnvironmentRecord,
+    Manifest,
+    TaskSetRecord,
+    build_manifest,
+    configuration_digest,
+    manifest_bytes,
+    read_manifest,
+)
+from evalpipe.sandbox import Limits, ProcessSandbox, Sandbox
+from evalpipe.stages.bench import Workbench
+from evalpipe.tasks import LoadedTaskSet, PromptMode, Task, load_task_set
+
+
+@dataclass(frozen=True, slots=True)
+class SampleKey:
+    """One sample of one task: `original-3` is the third sample with the original prompt."""
+
+    task_id: str
+    mode: PromptMode
+    number: int
+
+    @property
+    def sample(self) -> str:
+        return f"{self.mode.value}-{self.number}"
+
+    @classmethod
+    def parse(cls, task_id: str, sample: str) -> "SampleKey":
+        mode, _, number = sample.rpartition("-")
+        return cls(task_id, PromptMode(mode), int(number))
+
+
+class _Isolation(NamedTuple):
+    """What a manifest says of the sandbox."""
+
+    sandbox: str
+    engine_version: str | None
+    network: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSweep:
+    """One agent in a sweep. `configurations` maps each prompt mode to the digest of its manifest."""
+
+    sweep: SweepConfig
+    agent: AgentConfig
+    task_set: LoadedTaskSet
+    manifests: Mapping[PromptMode, dict[str, Any]]
+
+    def configuration(self, mode: PromptMode) -> str:
+        """The key under which attempts in `mode` are kept; see `configuration_key`."""
+        return configuration_key(self.manifests[mode])
+
+    def place(self, key: SampleKey) -> tuple[str, str, str, str, str]:
+        """Where the rows of a sample lie in the lake: another configuration never overwrites them."""
+        return (
+            self.sweep.name,
+            self.agent.name,
+            self.configuration(key.mode),
+            key.task_id,
+            key.sample,
+        )
+
+    def limits(self) -> Limits:
+        limits = self.sweep.limits
+        return Limits(limits.timeout_s, memory_bytes=limits.memory, cpus=limits.cpus, pids=limits.pids)
+
+
+def sample_names(sweep: SweepConfig) -> list[str]:
+    """The sample keys of a sweep, in the order in which they run: prompt modes take turns."""
+    return [f"{mode}-{number}" for number in range(1, sweep.samples + 1) for mode in sweep.modes]
+
+
+def sample_keys(sweep: SweepConfig, task_set: LoadedTaskSet) -> Iterator[SampleKey]:
+    """Every sample that a sweep asks of one agent."""
+    for sample in sample_names(sweep):
+        for task_id in task_set.tasks:
+            yield SampleKey.parse(task_id, sample)
+
+
+def load_sweep_task_set(bench: Workbench, sweep: SweepConfig) -> LoadedTaskSet:
+    """The frozen set of a sweep, checked. Raises TaskSetError."""
+    return load_task_set(bench.workspace.task_sets_dir / sweep.task_set)
+
+
+def adapter_for(bench: Workbench, agent: AgentConfig, task_set: LoadedTaskSet) -> Adapter:
+    """The adapter of an agent. Raises ScriptError when its script cannot be used."""
+    match agent.adapter:
+        case "reference":
+            return PatchReplay(lambda assignment: task_set.gold_patch(assignment.task.task_id))
+        case "empty":
+            return PatchReplay(lambda assignment: b"")
+        case "scripted":
+            assert agent.script is not None  # the configuration model requires it
+            return PatchReplay(PatchScript.read(bench.workspace.resolve(agent.script)).choose)
+
+
+def configuration_key(manifest: Mapping[str, Any]) -> str:
+    """The key (16 hex digits) under which attempts are kept: what an agent was given to work with.
+
+    The number of samples, evalpipe's own version and the engine's are recorded in the manifest and left out here:
+    to take more samples or to upgrade must not pay for every attempt again.
+    """
+    environment = {name: value for name, value in manifest["environment"].items() if name != "engine_version"}
+    content = {"task_set": manifest["task_set"], "agent": manifest["agent"], "environment": environment}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def open_agent_sweep(bench: Workbench, sweep: SweepConfig, agent: AgentConfig, run_id: str) -> AgentSweep:
+    """Load what an agent's part of a sweep needs to run, with a manifest for each prompt mode, checked by its schema.
+
+    Nothing is written: `record_manifests` does that before the first attempt. Raises TaskSetError, ManifestError.
+    """
+    task_set = load_sweep_task_set(bench, sweep)
+    isolation = _isolation(bench.sandbox)
+    manifests = {
+        PromptMode(mode): _manifest(bench, sweep, agent, task_set, mode, isolation, run_id).to_json()
+        for mode in sweep.modes
+    }
+    return AgentSweep(sweep, agent, task_set, manifests)
+
+
+def find_agent_sweep(bench: Workbench, sweep: SweepConfig, agent: AgentConfig, task_set: LoadedTaskSet) -> AgentSweep:
+    """What was run of an agent's part of a sweep as it is configured now; needs no sandbox.
+
+    For each prompt mode the newest recorded manifest of the present configuration; a mode that was not run under
+    it is left out. Raises ManifestError when a recorded manifest is damaged.
+    """
+    manifests = {}
+    for mode in map(PromptMode, sweep.modes):
+        folder = _manifest_folder(bench, sweep.name, agent.name, mode)
+        recorded = sorted((read_manifest(path) for path in folder.glob("*.json")), key=lambda item: item["created_at"])
+        for manifest in recorded:
+            environment = manifest["environment"]
+            isolation = _Isolation(environment["sandbox"], environment["engine_version"], environment["network"])
+            present = _manifest(bench, sweep, agent, task_set, mode, isolation, manifest["run_id"]).to_json()
+            if configuration_key(present) == configuration_key(manifest):
+                manifests[mode] = manifest
+    return AgentSweep(sweep, agent, task_set, manifests)
+
+
+def record_manifests(bench: Workbench, agent_sweep: AgentSweep) -> None:
+    """Write each manifest that is not there yet. A file is never replaced: another content is another file."""
+    for mode, manifest in agent_sweep.manifests.items():
+        folder = _manifest_folder(bench, agent_sweep.sweep.name, agent_sweep.agent.name, mode)
+        path = folder / f"{configuration_digest(manifest)[:16]}.json"
+        if not path.exists():
+            write_atomically(path, manifest_bytes(manifest))
+
+
+def _isolation(sandbox: Sandbox) -> _Isolation:
+    if isinstance(sandbox, ProcessSandbox):
+        return _Isolation(sandbox.name, None, "none" if sandbox.cuts_network else "host")
+    return _Isolation(sandbox.name, sandbox.describe().engine_version, "none")
+
+
+def _manifest_folder(bench: Workbench, sweep: str, agent: str, mode: PromptMode) -> Path:
+    return bench.lake.root / "manifests" / sweep / agent / mode.value
+
+
+def _agent_record(bench: Workbench, agent: AgentConfig) -> AgentRecord:
+    record = AgentRecord(
+        **agent.model_dump(exclude={"description", "script", "retry_policy"}),
+        max_attempts=agent.retry_policy.max_attempts,
+    )
+    if agent.script is None:
+        return record
+    # What a scripted agent does is in its patches: others are another agent.
+    digest = PatchScript.read(bench.workspace.resolve(agent.script)).digest()
+    return replace(record, scaffold_version=f"{record.scaffold_version}+{digest[:12]}")
+
+
+def _image_of(task: Task) -> str:
+    """What names a task's image in a manifest: a virtual environment has only its build key."""
+    environment = task.environment
+    return environment.image_digest if environment.sandbox == "docker" else f"environment:{environment.build_key}"
+
+
+def _manifest(
+    bench: Workbench,
+    sweep: SweepConfig,
+    agent: AgentConfig,
+    task_set: LoadedTaskSet,
+    mode: str,
+    isolation: _Isolation,
+    run_id: str,
+) -> Manifest:
+    return build_manifest(
+        run_id=run_id,
+        created_at=bench.clock(),
+        evalpipe_version=version("evalpipe"),
+        task_set=TaskSetRecord(
+            name=task_set.record.name,
+            revision=task_set.record.revision,
+            task_count=len(task_set.tasks),
+            prompt_mode=mode,
+            provisional=task_set.record.provisional,
+        ),
+        agent=_agent_record(bench, agent),
+        environment=EnvironmentRecord(
+            sandbox=isolation.sandbox,
+            engine_version=isolation.engine_version,
+            images=Counter(_image_of(task) for task in task_set.tasks.values()),
+            task_timeout_s=sweep.limits.timeout_s,
+            network=isolation.network,
+            cpu_limit=sweep.limits.cpus,
+            memory_limit=sweep.limits.memory,
+            pids_limit=sweep.limits.pids,
+        ),
+        samples_per_task=sweep.samples,
+        priced=sweep.currency is not None,
+        region=sweep.region,
+        currency=sweep.currency,
+    )

@@ -1,0 +1,90 @@
+"""The trees of a task: the parent with the change's tests (*before*), and a patch under the trusted overlay."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from evalpipe.history import (
+    FileKind,
+    PatchDoesNotApply,
+    PathRules,
+    ScratchObjects,
+    TreeNotWritten,
+    check_patch_result,
+    steers_tests,
+)
+
+PATCH_BYTES = 10 * 1024 * 1024
+"""The largest change of a human in the histories that evalpipe was tried on is under 3 MB."""
+
+
+class PatchRefusal(StrEnum):
+    """Why a patch is not run at all."""
+
+    TOO_LARGE = "too_large"
+    UNSAFE = "unsafe"
+    DOES_NOT_APPLY = "does_not_apply"
+
+
+class PatchRefused(Exception):  # noqa: N818 - a finding about a patch, not a fault
+    """The patch of an attempt cannot be graded; `refusal` says why, the text gives the evidence."""
+
+    def __init__(self, refusal: PatchRefusal, detail: str) -> None:
+        super().__init__(detail)
+        self.refusal = refusal
+
+
+@dataclass(frozen=True, slots=True)
+class GradedTree:
+    """A tree to grade, and the paths of the patch that do not count in it because they can steer the tests."""
+
+    tree: str
+    ignored_paths: tuple[bytes, ...]
+
+
+def before_tree(scratch: ScratchObjects, parent: str, commit: str, test_files: Iterable[bytes]) -> str:
+    """The id of the parent's tree with the change's `test_files` laid over it.
+
+    A test file that the change deletes is deleted; a list without any file leaves the parent as it is.
+    """
+    changed = scratch.read_tree(commit)
+    return scratch.write_tree(parent, {path: changed.get(path) for path in test_files})
+
+
+def graded_tree(scratch: ScratchObjects, parent: str, commit: str, patch: bytes, rules: PathRules) -> GradedTree:
+    """The tree in which an attempt is graded: product files from `patch`, the rest from the reference change.
+
+    `patch` is a diff against the tree of `parent`; `commit` is the reference change. Whatever can steer a test
+    run (test files, their configuration, conftest modules) comes from `commit`, and what the patch did to it is
+    named in `ignored_paths`. Raises PatchRefused, and then nothing of the patch was used.
+    """
+    if len(patch) > PATCH_BYTES:
+        raise PatchRefused(PatchRefusal.TOO_LARGE, f"the patch has {len(patch)} bytes, the limit is {PATCH_BYTES}")
+    try:
+        applied = scratch.read_tree(scratch.apply_patch(parent, patch))
+    except PatchDoesNotApply as error:
+        raise PatchRefused(PatchRefusal.DOES_NOT_APPLY, str(error)) from error
+    original, reference = scratch.read_tree(parent), scratch.read_tree(commit)
+    violations = check_patch_result(original, applied, lambda oid: _blob(scratch, oid))
+    if violations:
+        raise PatchRefused(PatchRefusal.UNSAFE, "; ".join(str(violation) for violation in violations[:5]))
+    wanted = {path: entry for path, entry in applied.items() if not is_trusted(rules, path)}
+    wanted |= {path: entry for path, entry in reference.items() if is_trusted(rules, path)}
+    changes = {path: wanted.get(path) for path in {*original, *wanted} if wanted.get(path) != original.get(path)}
+    ignored = sorted(
+        path for path in {*original, *applied} if is_trusted(rules, path) and applied.get(path) != original.get(path)
+    )
+    try:
+        return GradedTree(scratch.write_tree(parent, changes), tuple(ignored))
+    except TreeNotWritten as error:
+        raise PatchRefused(PatchRefusal.UNSAFE, str(error)) from error
+
+
+def is_trusted(rules: PathRules, path: bytes) -> bool:
+    """Whether grading takes `path` from the reference change: a test, or what can steer a test run."""
+    return rules.kind_of(path) is FileKind.test or steers_tests(path)
+
+
+def _blob(scratch: ScratchObjects, oid: str) -> bytes:
+    ((_, data),) = scratch.read_blobs([oid])
+    return data

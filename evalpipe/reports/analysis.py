@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from evalpipe.reports import wording
 from evalpipe.reports.comparisons import Comparison, compare_agents, manifest_findings
 from evalpipe.reports.findings import Caution, Finding, cannot_rank, cautions, why_no_result
-from evalpipe.reports.records import SweepResults
+from evalpipe.reports.records import SweepResults, is_provisional
 from evalpipe.reports.samples import Samples, collect_samples
 from evalpipe.reports.tables import (
     AgentRow,
@@ -36,6 +36,11 @@ class Analysis:
     comparisons: tuple[Comparison, ...]
     outcomes: tuple[OutcomeRow, ...]
     excluded: tuple[ExcludedRow, ...]
+
+    @property
+    def provisional(self) -> bool:
+        """Whether any rate rests on a task whose two validation passes ran on one day."""
+        return is_provisional(self.results)
 
     @property
     def valid(self) -> bool:
@@ -112,10 +117,11 @@ def _answer(
     decided = [comparison for comparison in comparisons if comparison.better]
     if not decided:
         first = comparisons[0]
-        if len(comparisons) == 1:
-            return f"{_pair(first)}: {first.sentence}."
+        if len(comparisons) == 1 and first.paired:
+            names = f"{wording.plain(first.first)} and {wording.plain(first.second)}"
+            return f"No difference detected between {names} ({first.could_have_seen})."
         return f"No difference detected in any of {len(comparisons)} comparisons; none of them names a best agent."
-    parts = "; ".join(f"{_pair(comparison)}: {comparison.sentence}" for comparison in decided)
+    parts = "; ".join(_decided(results, comparison) for comparison in decided)
     return f"{parts}. No agent is shown to be the best of all."
 
 
@@ -150,5 +156,9 @@ def _gain(comparison: Comparison) -> str:
     return f"{text}, {wording.p_value(comparison.adjusted_p)} after Holm"
 
 
-def _pair(comparison: Comparison) -> str:
-    return f"{wording.plain(comparison.first)} against {wording.plain(comparison.second)} ({comparison.mode})"
+def _decided(results: SweepResults, comparison: Comparison) -> str:
+    loser = comparison.first if comparison.better == comparison.second else comparison.second
+    mode = f" with {wording.plain(comparison.mode)} prompts" if len(results.modes) > 1 else ""
+    return (
+        f"{wording.plain(comparison.better or '')} solves more than {wording.plain(loser)}{mode} ({_gain(comparison)})"
+    )

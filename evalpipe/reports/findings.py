@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evalpipe.reports import wording
-from evalpipe.reports.records import AgentInfo, AgentRole, SweepResults
+from evalpipe.reports.records import AgentInfo, AgentRole, SweepResults, is_provisional
 from evalpipe.reports.samples import Samples, Tally
 
 CALIBRATION_EMPTY = "empty"
@@ -154,9 +154,9 @@ def _calibration(calibration: pa.Table, results: SweepResults) -> Iterable[Findi
 
 def _provisional(results: SweepResults) -> Iterable[Finding]:
     tasks = [task.task_id for task in results.tasks if task.provisional]
-    if tasks or results.provisional:
+    if is_provisional(results):
         number = len(tasks) or len(results.tasks)
-        text = f"{number} of {wording.count(len(results.tasks), 'task')} {wording.PROVISIONAL}"
+        text = f"{number} of {wording.count(len(results.tasks), 'task')} are {wording.PROVISIONAL}"
         yield Finding(Caution.PROVISIONAL, text)
 
 

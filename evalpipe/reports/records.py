@@ -96,6 +96,11 @@ class SweepResults:
         return tuple(agent for agent in self.agents if agent.contends)
 
 
+def is_provisional(results: SweepResults) -> bool:
+    """Return whether any task of the sweep was validated on one day only."""
+    return results.provisional or any(task.provisional for task in results.tasks)
+
+
 def _refuse_repeated(kind: str, names: Iterable[str]) -> None:
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:

@@ -38,13 +38,18 @@ def agent_label(row: AgentRow, *, with_mode: bool) -> str:
     return f"{name} ({', '.join(marks)})" if marks else name
 
 
+def rate_header(analysis: Analysis) -> str:
+    """Return the header over rates, marked when they rest on provisional tasks."""
+    return "pass@1 (provisional)" if analysis.provisional else "pass@1"
+
+
 def scoreboard_table(analysis: Analysis) -> TextTable:
     """Return pass@1 with interval per agent and mode, contenders first, in the order of the sweep."""
     results = analysis.results
     with_mode = len(results.modes) > 1
     header = (
         "agent",
-        "pass@1",
+        rate_header(analysis),
         "95 % interval",
         "tasks",
         "samples",
@@ -52,7 +57,7 @@ def scoreboard_table(analysis: Analysis) -> TextTable:
         "missing",
         "invalid as failed",
         "pass^k",
-        "always / sometimes / never",
+        "always / some / never",
         "sees",
     )
     rows = sorted(analysis.agents, key=lambda row: not row.agent.contends)
@@ -107,14 +112,14 @@ def category_table(analysis: Analysis) -> TextTable:
     """Return pass@1 per category, agent and mode, fractions below five tasks; then the weighted total."""
     with_mode = len(analysis.results.modes) > 1
     labels = {(row.agent.name, row.mode): agent_label(row, with_mode=with_mode) for row in analysis.agents}
-    header = ("category", "agent", "pass@1", "95 % interval", "tasks", "weight")
+    header = ("category", "agent", rate_header(analysis), "95 % interval", "tasks", "weight")
     rows = []
     for row in analysis.categories:
         if row.agent.contends:
             shown = row.estimate if row.enough_for_a_rate else None
             rows.append(
                 (
-                    wording.words(wording.plain(row.category, 40)),
+                    wording.words(row.category),
                     labels[row.agent.name, row.mode],
                     wording.estimate(row.estimate, row.counts),
                     wording.interval(shown.interval if shown else None),
@@ -142,8 +147,8 @@ def funnel_table(mining: Sequence[tuple[str, int]], validation: Sequence[tuple[s
     """Return every change looked at by reason, and every candidate by validation class, with totals."""
     rows = [
         ("mined", "all changes looked at", str(sum(number for _, number in mining))),
-        *(("mined", wording.words(wording.plain(reason, 60)), str(number)) for reason, number in mining),
+        *(("mined", wording.words(reason), str(number)) for reason, number in mining),
         ("validated", "all candidates run", str(sum(number for _, number in validation))),
-        *(("validated", wording.words(wording.plain(name, 60)), str(number)) for name, number in validation),
+        *(("validated", wording.words(name), str(number)) for name, number in validation),
     ]
     return TextTable(("stage", "reason or class", "changes"), tuple(rows), numeric=frozenset({2}))

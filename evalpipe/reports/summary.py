@@ -23,7 +23,7 @@ def summary(results: SweepResults) -> dict[str, Any]:
             "tasks": len(results.tasks),
             "provisional": results.provisional,
         },
-        "provisional": results.provisional or any(task.provisional for task in results.tasks),
+        "provisional": analysis.provisional,
         "valid": analysis.valid,
         "reasons": [_finding(finding) for finding in analysis.no_result],
         "cautions": [_finding(finding) for finding in analysis.cautions],

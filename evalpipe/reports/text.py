@@ -17,10 +17,10 @@ from evalpipe.reports.scoreboard import (
 def scoreboard_text(results: SweepResults) -> str:
     """Return question, answer, scoreboard, comparisons and cautions as lines without a newline at the end."""
     analysis = analyse(results)
-    marks = f" · {wording.PROVISIONAL}" if results.provisional else ""
+    marks = f" · {wording.PROVISIONAL}" if analysis.provisional else ""
     lines = [
         f"Sweep {wording.plain(results.sweep)} · task set {wording.plain(results.task_set)} "
-        f"({wording.count(len(results.tasks), 'task')}, {results.revision[:12]}) · "
+        f"({wording.count(len(results.tasks), 'task')}, {wording.plain(results.revision[:12])}) · "
         f"{wording.count(results.samples_per_task, 'sample')} per task{marks}",
         f"Decision: {wording.plain(results.decision, 500)}",
         "",

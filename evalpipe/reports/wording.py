@@ -18,8 +18,8 @@ _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def words(code: str) -> str:
-    """Return an enum value as words."""
-    return code.replace("_", " ")
+    """Return an enum value as words, as safe as `plain`."""
+    return plain(code).replace("_", " ")
 
 
 def plain(text: str, limit: int = 200) -> str:

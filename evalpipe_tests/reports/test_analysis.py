@@ -123,7 +123,7 @@ def test_cautions_name_what_limits_the_result() -> None:
     some = tuple(replace(info, provisional=index < 2) for index, info in enumerate(plain.tasks))
     findings = analyse(replace(plain, tasks=some)).cautions
     assert [finding.text for finding in findings] == [
-        "2 of 18 tasks provisional: both validation passes ran on one day"
+        "2 of 18 tasks are provisional: both validation passes ran on one day"
     ]
     broken = calibration([info.task_id for info in plain.tasks], [("demo-004", "empty")])
     assert Caution.CALIBRATION_FAILED in _reasons(replace(plain, calibration=broken))

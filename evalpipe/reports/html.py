@@ -1,0 +1,198 @@
+"""The report as one HTML file: no script, nothing fetched, opens offline.
+
+Everything that a page needs is inside it. Text from agents, issues and tests goes through Jinja's escaping;
+only the plots of this package are put in as they are.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from evalpipe.reports import wording
+from evalpipe.reports.analysis import Analysis, analyse
+from evalpipe.reports.figures import agents_forest, category_forest, task_heat_map
+from evalpipe.reports.findings import failed_calibrations
+from evalpipe.reports.plots import forest_svg, heat_map_svg
+from evalpipe.reports.records import AgentInfo, AgentRole, SweepResults, TaskInfo
+from evalpipe.reports.scoreboard import (
+    INTERVAL_NOTE,
+    TextTable,
+    category_table,
+    comparison_table,
+    scoreboard_table,
+)
+
+# A report over 500 tasks and 10 agents must stay a file that opens at once.
+_UNMET_TESTS_SHOWN = 8
+_MESSAGE_CHARACTERS = 600
+_MANIFEST_CHARACTERS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSection:
+    """A task with the rows of graded_results of its samples, in the order of agents, modes and samples.
+
+    `controls` counts the samples of controls that ended as they must; they are not among `samples`.
+    """
+
+    info: TaskInfo
+    samples: tuple[Mapping[str, Any], ...]
+    solved: int
+    graded: int
+    controls: int
+
+
+def html_report(results: SweepResults) -> str:
+    """Return the evaluation report as one self-contained HTML document."""
+    analysis = analyse(results)
+    environment = _environment()
+    template = environment.get_template("report.html.j2")
+    return template.render(
+        analysis=analysis,
+        results=results,
+        css=Markup(_source(environment, "report.css")),
+        scoreboard=scoreboard_table(analysis),
+        comparisons=comparison_table(analysis),
+        categories=category_table(analysis) if analysis.valid else None,
+        outcomes=_outcome_table(analysis),
+        excluded=_excluded_table(analysis),
+        plots=_plots(analysis),
+        provenance=provenance(results),
+        interval_note=INTERVAL_NOTE,
+        failed_calibrations=failed_calibrations(results.calibration),
+        calibrated=sorted({str(task) for task in results.calibration["task_id"].to_pylist()}),
+        tasks=_task_sections(analysis),
+        manifests=_manifests(results),
+    )
+
+
+def provenance(results: SweepResults) -> str:
+    """Return in one line where the tasks come from and how well they are validated."""
+    tasks = results.tasks
+    if not tasks:
+        return "no tasks"
+    repositories = sorted({task.repository for task in tasks})
+    merged = sorted(task.merge_date for task in tasks)
+    days = sorted({day for task in tasks for day in task.validated_on})
+    validated = ", ".join(day.isoformat() for day in days) or "no day on record"
+    return (
+        f"{wording.count(len(tasks), 'task')} from {wording.listed(repositories)}, merged {merged[0].isoformat()} to "
+        f"{merged[-1].isoformat()}, validated on {validated}"
+    )
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("evalpipe.reports", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "words": wording.words,
+        "plain": wording.plain,
+        "block": lambda text: wording.plain_block(text, _MESSAGE_CHARACTERS),
+        "counted": wording.count,
+    }
+    environment.globals["unmet_tests_shown"] = _UNMET_TESTS_SHOWN
+    environment.globals["provisional_mark"] = wording.PROVISIONAL
+    return environment
+
+
+def _source(environment: Environment, name: str) -> str:
+    assert environment.loader is not None
+    return environment.loader.get_source(environment, name)[0]
+
+
+def _plots(analysis: Analysis) -> dict[str, Markup]:
+    agents, categories = agents_forest(analysis), category_forest(analysis)
+    heat = task_heat_map(analysis)
+    found = dict.fromkeys(("agents", "categories", "heat"), "")
+    if agents:
+        found["agents"] = forest_svg(agents, "agents", "pass@1 of every agent with 95 % intervals")
+    if categories:
+        found["categories"] = forest_svg(categories, "categories", "pass@1 per category with 95 % intervals")
+    if heat.tasks and heat.agents:
+        found["heat"] = heat_map_svg(heat, "heat", "share of samples solved, task by agent")
+    return {name: Markup(svg) for name, svg in found.items()}
+
+
+def _outcome_table(analysis: Analysis) -> TextTable:
+    rows = tuple(
+        (
+            wording.plain(row.agent, 60),
+            wording.plain(row.mode, 30),
+            wording.words(row.outcome),
+            wording.words(row.verdict),
+            "yes" if row.counts else "no",
+            str(row.samples),
+        )
+        for row in analysis.outcomes
+    )
+    header = ("agent", "mode", "outcome of the attempt", "verdict", "counts", "samples")
+    return TextTable(header, rows, numeric=frozenset({5}))
+
+
+def _excluded_table(analysis: Analysis) -> TextTable:
+    rows = tuple(
+        (
+            wording.plain(row.agent, 60),
+            wording.plain(row.mode, 30),
+            wording.words(row.outcome),
+            str(row.attempts),
+            wording.listed(row.tasks, 8),
+        )
+        for row in analysis.excluded
+    )
+    return TextTable(("agent", "mode", "reason", "attempts", "tasks"), rows, numeric=frozenset({3}))
+
+
+def _task_sections(analysis: Analysis) -> list[TaskSection]:
+    results = analysis.results
+    columns = ["agent", "task_id", "sample", "prompt_mode", "outcome", "verdict", "resolved", "counts", "detail",
+               "integrity", "integrity_reasons", "unmet_tests", "attempt_seconds"]  # fmt: skip
+    by_task: dict[str, list[dict[str, Any]]] = {task.task_id: [] for task in results.tasks}
+    for row in analysis.samples.chosen.select(columns).to_pylist():
+        by_task[row["task_id"]].append(row)
+    return [_task_section(task, by_task[task.task_id], results.agents) for task in results.tasks]
+
+
+def _task_section(task: TaskInfo, rows: Sequence[Mapping[str, Any]], agents: Sequence[AgentInfo]) -> TaskSection:
+    place = {agent.name: number for number, agent in enumerate(agents)}
+    by_name = {agent.name: agent for agent in agents}
+    shown = [row for row in rows if not _as_it_must_be(row, by_name[row["agent"]])]
+    counted = [row for row in rows if by_name[row["agent"]].contends and row["counts"]]
+    return TaskSection(
+        info=task,
+        samples=tuple(
+            sorted(
+                shown,
+                key=lambda row: (place[row["agent"]], row["prompt_mode"], len(row["sample"]), row["sample"]),
+            )
+        ),
+        solved=sum(row["resolved"] for row in counted),
+        graded=len(counted),
+        controls=len(rows) - len(shown),
+    )
+
+
+def _as_it_must_be(row: Mapping[str, Any], agent: AgentInfo) -> bool:
+    if agent.contends or not row["counts"]:
+        return False
+    return bool(row["resolved"]) == (agent.role is AgentRole.REFERENCE)
+
+
+def _manifests(results: SweepResults) -> list[tuple[str, str]]:
+    found = []
+    for agent in results.agents:
+        for mode in results.modes:
+            manifest = results.manifests.get((agent.name, mode))
+            if manifest is not None:
+                text = json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False)
+                found.append((f"{agent.name} · {mode}", wording.plain_block(text, _MANIFEST_CHARACTERS)))
+    return found

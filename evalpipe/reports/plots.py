@@ -1,0 +1,190 @@
+"""Plots as SVG for the HTML report and as a small PNG for Dagster: no script, byte for byte reproducible.
+
+Text stays text, so that a page can set its own font and a reader can select it. The colours are those of
+the light page; inside the page they become its CSS variables, which is what makes dark mode work.
+"""
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from evalpipe.reports import wording
+from evalpipe.stats.intervals import Interval
+
+INK, MUTED, LINE, ACCENT, ON_ACCENT = "#1b2430", "#5c6773", "#d5dade", "#0f6e66", "#fefffe"
+_VARIABLES = {INK: "--ink", MUTED: "--muted", LINE: "--line", ACCENT: "--accent", ON_ACCENT: "--on-accent"}
+_FONT_FAMILY = "font-family: 'DejaVu Sans', sans-serif"
+_STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "evalpipe",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    # Names come from configurations and agents: a dollar sign is no formula.
+    "text.parse_math": False,
+    "path.simplify": False,
+}
+_UNITS_PER_INCH = 72
+
+
+@dataclass(frozen=True, slots=True)
+class ForestRow:
+    """A line of a forest plot; `value` is the text at its right. A row without a rate is a heading."""
+
+    label: str
+    value: str = ""
+    rate: float | None = None
+    interval: Interval | None = None
+    emphasis: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """`cells[task][agent]` is (passes, samples); no samples is None."""
+
+    tasks: tuple[str, ...]
+    agents: tuple[str, ...]
+    cells: tuple[tuple[tuple[int, int] | None, ...], ...]
+
+
+def forest_svg(rows: Sequence[ForestRow], name: str, title: str) -> str:
+    """Return a forest plot as an SVG element; `name` keeps its ids apart from those of other plots."""
+    with _style():
+        return _inline(_forest(rows), name, title)
+
+
+def heat_map_svg(data: HeatMap, name: str, title: str) -> str:
+    """Return the share of solved samples, task by agent, as an SVG element."""
+    with _style():
+        return _inline(_heat_map(data), name, title)
+
+
+def forest_png(rows: Sequence[ForestRow]) -> bytes:
+    """Return the forest plot as a small PNG (tens of kilobytes) on white."""
+    with _style():
+        figure = _forest(rows)
+        image = io.BytesIO()
+        figure.savefig(image, format="png", dpi=110, facecolor="white", metadata={"Software": None})
+    return image.getvalue()
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    with mpl.rc_context(_STYLE):  # type: ignore[arg-type]  # its stubs want one literal per key
+        yield
+
+
+def _forest(rows: Sequence[ForestRow]) -> Figure:
+    # The label stands above its line, not beside it: so the plot is narrow enough for a phone.
+    heights = [26.0 if row.rate is None else 34.0 for row in rows]
+    width, height = 360.0, sum(heights) + 26
+    figure, axes = _canvas(width, height)
+    left, right = 6.0, width - 6
+    scale = right - left
+    bottom = height - 20
+    for tick in (0, 0.25, 0.5, 0.75, 1):
+        x = left + tick * scale
+        axes.plot([x, x], [4, bottom], color=LINE, linewidth=0.7, zorder=1)
+        align = "left" if tick == 0 else "right" if tick == 1 else "center"
+        axes.text(x, bottom + 13, f"{tick:g}", color=MUTED, fontsize=9, ha=align, va="baseline")
+    y = 4.0
+    for row, room in zip(rows, heights, strict=True):
+        if row.rate is None:
+            text = wording.plain(row.label, 46)
+            axes.text(left, y + 18, text, color=INK, fontsize=11, fontweight="bold", va="baseline")
+        else:
+            _forest_row(axes, row, row.rate, y, left, scale)
+        y += room
+    return figure
+
+
+def _forest_row(axes: Axes, row: ForestRow, rate: float, y: float, left: float, scale: float) -> None:
+    weight = "bold" if row.emphasis else "normal"
+    label, value = wording.plain(row.label, 30), wording.plain(row.value, 40)
+    axes.text(left, y + 12, label, color=INK, fontsize=11, fontweight=weight, va="baseline")
+    axes.text(left + scale, y + 12, value, color=MUTED, fontsize=10, ha="right", va="baseline")
+    line, x = y + 22, left + rate * scale
+    if row.interval:
+        ends = [left + row.interval.low * scale, left + row.interval.high * scale]
+        axes.plot(ends, [line, line], color=ACCENT, linewidth=2, solid_capstyle="round", zorder=3)
+    marker = "D" if row.emphasis else "o"
+    axes.plot([x], [line], marker=marker, markersize=7, color=ACCENT, linestyle="none", zorder=4)
+
+
+def _heat_map(data: HeatMap) -> Figure:
+    labels, cell_width, cell_height = 190.0, 58.0, 20.0
+    agents = [wording.plain(agent, 18) for agent in data.agents]
+    top = 22.0 + 3.6 * max(map(len, agents))
+    width = max(360.0, labels + cell_width * len(data.agents) + 40)
+    height = top + cell_height * len(data.tasks) + 6
+    figure, axes = _canvas(width, height)
+    for column, text in enumerate(agents):
+        x = labels + (column + 0.5) * cell_width
+        axes.text(
+            x - 4, top - 8, text, color=INK, fontsize=9, rotation=38, ha="left", va="baseline",
+            rotation_mode="anchor",
+        )  # fmt: skip
+    for line, (task, cells) in enumerate(zip(data.tasks, data.cells, strict=True)):
+        y = top + line * cell_height
+        axes.text(2, y + 13.5, wording.plain(task, 34), color=INK, fontsize=9, va="baseline")
+        for column, cell in enumerate(cells):
+            _heat_cell(axes, cell, labels + column * cell_width, y, cell_width, cell_height)
+    return figure
+
+
+def _heat_cell(axes: Axes, cell: tuple[int, int] | None, x: float, y: float, width: float, height: float) -> None:
+    box = (x + 1.5, y + 1.5)
+    size = (width - 3, height - 3)
+    axes.add_patch(Rectangle(box, *size, facecolor="none", edgecolor=LINE, linewidth=0.7))
+    middle = x + width / 2
+    if cell is None:
+        axes.text(middle, y + 13.5, wording.NOTHING, color=MUTED, fontsize=8.5, ha="center", va="baseline")
+        return
+    passes, samples = cell
+    share = passes / samples
+    if share:
+        axes.add_patch(Rectangle(box, *size, facecolor=ACCENT, linewidth=0, alpha=0.12 + 0.88 * share))
+    colour = ON_ACCENT if share > 0.55 else INK
+    text = f"{passes}/{samples}"
+    axes.text(middle, y + 13.5, text, color=colour, fontsize=8.5, ha="center", va="baseline")
+
+
+def _canvas(width: float, height: float) -> tuple[Figure, Axes]:
+    """A figure whose data coordinates are its points, with the origin at the top left."""
+    figure = Figure(figsize=(width / _UNITS_PER_INCH, height / _UNITS_PER_INCH))
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    axes.set_xlim(0, width)
+    axes.set_ylim(height, 0)
+    axes.set_axis_off()
+    return figure, axes
+
+
+def _inline(figure: Figure, name: str, title: str) -> str:
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    # Its style sheet would reach the whole page, its size would not follow the page, its ids would collide.
+    svg = re.sub(r"<style[^>]*>.*?</style>", "", svg, flags=re.DOTALL)
+    head, _, rest = svg.partition(">")
+    view_box = re.search(r'viewBox="[^"]+"', head)
+    assert view_box is not None
+    rest = re.sub(r'\bid="', f'id="{name}-', rest)
+    rest = re.sub(r"url\(#", f"url(#{name}-", rest)
+    rest = re.sub(r'xlink:href="#', f'href="#{name}-', rest)
+    rest = rest.replace(_FONT_FAMILY, "font-family: inherit")
+    for colour, variable in _VARIABLES.items():
+        rest = rest.replace(colour, f"var({variable})")
+    width = figure.get_figwidth() * _UNITS_PER_INCH
+    label = wording.plain(title).replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{label}" {view_box.group()} '
+        f'class="plot" style="--plot-width: {width:.0f}px">{rest}'
+    ).strip()

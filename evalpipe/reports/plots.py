@@ -118,10 +118,12 @@ def _forest_row(axes: Axes, row: ForestRow, rate: float, y: float, left: float, 
 
 
 def _heat_map(data: HeatMap) -> Figure:
-    labels, cell_width, cell_height = 190.0, 58.0, 20.0
+    cell_width, cell_height = 58.0, 20.0
+    tasks = [wording.plain(task, 34) for task in data.tasks]
+    labels = 24.0 + 5.2 * max(map(len, tasks))
     agents = [wording.plain(agent, 18) for agent in data.agents]
     top = 22.0 + 3.6 * max(map(len, agents))
-    width = max(360.0, labels + cell_width * len(data.agents) + 40)
+    width = labels + cell_width * len(data.agents) + 50
     height = top + cell_height * len(data.tasks) + 6
     figure, axes = _canvas(width, height)
     for column, text in enumerate(agents):
@@ -130,9 +132,9 @@ def _heat_map(data: HeatMap) -> Figure:
             x - 4, top - 8, text, color=INK, fontsize=9, rotation=38, ha="left", va="baseline",
             rotation_mode="anchor",
         )  # fmt: skip
-    for line, (task, cells) in enumerate(zip(data.tasks, data.cells, strict=True)):
+    for line, (task, cells) in enumerate(zip(tasks, data.cells, strict=True)):
         y = top + line * cell_height
-        axes.text(2, y + 13.5, wording.plain(task, 34), color=INK, fontsize=9, va="baseline")
+        axes.text(2, y + 13.5, task, color=INK, fontsize=9, va="baseline")
         for column, cell in enumerate(cells):
             _heat_cell(axes, cell, labels + column * cell_width, y, cell_width, cell_height)
     return figure

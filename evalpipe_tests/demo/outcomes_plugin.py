@@ -15,6 +15,13 @@ import pytest
 _worst = {"passed": 0, "skipped": 1, "failed": 2}
 _outcomes: dict[str, str] = {}
 _texts: dict[str, str] = {}
+_not_collected: list[str] = []
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """Notes every module that could not be imported."""
+    if report.failed:
+        _not_collected.append(report.nodeid)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -27,5 +34,5 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 def pytest_sessionfinish() -> None:
     """Writes the outcomes where the caller waits for them."""
-    text = json.dumps({"outcomes": _outcomes, "texts": _texts})
+    text = json.dumps({"outcomes": _outcomes, "texts": _texts, "not_collected": _not_collected})
     Path(os.environ["EVALPIPE_DEMO_OUTCOMES"]).write_text(text, encoding="utf-8")

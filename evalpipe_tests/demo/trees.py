@@ -16,11 +16,11 @@ PYTHON = sys.executable
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the suite: outcome by node id, failure texts, and whether every module was collected."""
+    """One run of the suite: outcome by node id, failure texts, and the modules that could not be imported."""
 
     outcomes: dict[str, str]
     texts: dict[str, str]
-    collected: bool
+    not_collected: frozenset[str]
 
     def having(self, outcome: str) -> set[str]:
         return {test for test, found in self.outcomes.items() if found == outcome}
@@ -92,7 +92,7 @@ def run_suite(tree: Path) -> Run:
     )
     assert done.returncode in (0, 1, 2), done.stdout.decode(errors="replace")
     data = json.loads(report.read_text(encoding="utf-8"))
-    return Run(data["outcomes"], data["texts"], b"ERROR collecting" not in done.stdout)
+    return Run(data["outcomes"], data["texts"], frozenset(data["not_collected"]))
 
 
 def _no_repo(tree: Path) -> dict[str, str]:

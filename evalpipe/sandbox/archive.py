@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import IO, Protocol
 
 from evalpipe.sandbox.box import DIRECTORY, EXECUTABLE, REGULAR, SYMLINK, FileEntry, TreeLimits
-from evalpipe.sandbox.errors import EngineUnavailable, OutputTooLarge
+from evalpipe.sandbox.errors import EngineUnavailable, OutputTooLarge, host_faults
 from evalpipe.sandbox.paths import as_bytes, as_text, entry_path, parents
 
 # One time for all files that are put, so that runs are alike; after 1980, because zip files know no time
@@ -94,7 +94,8 @@ class TarSpool:
         info = tarfile.TarInfo(name)
         info.type, info.mode, info.linkname, info.size = kind, mode, link, len(data)
         info.uid, info.gid, info.mtime = self._uid, self._gid, PUT_TIME
-        self._tar.addfile(info, io.BytesIO(data))
+        with host_faults("keep the files of a box in the temporary directory"):
+            self._tar.addfile(info, io.BytesIO(data))
 
 
 class Readable(Protocol):
@@ -104,20 +105,22 @@ class Readable(Protocol):
         """Up to `size` bytes; none at the end."""
 
 
-class _EndWatch:
+class _EndWatch(io.RawIOBase):
     """Passes a tar stream on and remembers its last block, which tells a whole archive from a torn one."""
 
     def __init__(self, source: Readable) -> None:
         self._source = source
         self._last = b""
 
-    def read(self, size: int, /) -> bytes:
+    def read(self, size: int = 64 * _BLOCK, /) -> bytes:
+        """Up to `size` bytes; none at the end."""
         chunk = self._source.read(size)
         self._last = (self._last + chunk)[-_BLOCK:]
         return chunk
 
     def require_end(self) -> None:
-        while self.read(64 * _BLOCK):
+        """Read the rest. Raises EngineUnavailable unless it ends as an archive does."""
+        while self.read():
             pass
         if self._last != bytes(_BLOCK):
             raise EngineUnavailable("the engine broke off in the middle of an archive; check that it still runs")
@@ -134,7 +137,7 @@ def tar_members(source: Readable) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] |
         with tarfile.open(fileobj=watched, mode="r|", encoding=_ENCODING, errors=_ERRORS) as tar:
             while (member := tar.next()) is not None:
                 # An archive object remembers its members; those of a million files would be a burden.
-                tar.members = []
+                tar.members = []  # type: ignore[attr-defined]
                 yield member, tar.extractfile(member) if member.isreg() else None
     except tarfile.TarError as error:
         raise EngineUnavailable(f"the engine sent a broken archive: {error}") from error

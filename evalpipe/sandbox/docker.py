@@ -27,7 +27,7 @@ class DockerSandbox:
 
     def __init__(self, instance: str) -> None:
         self._engine = Engine()
-        self._instance = instance
+        self.instance = instance
         self._images_with_own_root: set[str] = set()
         self._open: dict[str, DockerBox] = {}
         self._lock = threading.Lock()
@@ -42,7 +42,7 @@ class DockerSandbox:
         """See `Sandbox.open`."""
         self._engine.image_environment(environment)
         name = f"evalpipe-{uuid.uuid4().hex}"
-        mine = {"managed": "1", "instance": self._instance, "owner": owner_id(), "box": name}
+        mine = {"managed": "1", "instance": self.instance, "owner": owner_id(), "box": name}
         all_labels = {LABEL + key: value for key, value in (dict(labels) | mine).items()}
         box = DockerBox(self._engine, environment, limits, all_labels, name, self._images_with_own_root)
         with self._lock:
@@ -103,7 +103,7 @@ class DockerSandbox:
         )
 
     def _filters(self, labels: Mapping[str, str]) -> list[str]:
-        mine = {f"{LABEL}managed": "1", f"{LABEL}instance": self._instance}
+        mine = {f"{LABEL}managed": "1", f"{LABEL}instance": self.instance}
         return [f"{key}={value}" for key, value in (dict(labels) | mine).items()]
 
     def _containers(self, labels: Mapping[str, str]) -> list[dict[str, Any]]:

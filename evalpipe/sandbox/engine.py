@@ -86,7 +86,7 @@ class Engine:
     def _image_environment(self, image: str) -> tuple[str, ...]:
         with engine_faults(f"use the image {image}"):
             attributes = self.client.images.get(image).attrs
-        return tuple(attributes["Config"]["Env"] or ())
+        return tuple((attributes.get("Config") or {}).get("Env") or ())
 
     def environment_of_box(self, image: str, env: dict[str, str]) -> list[str]:
         """The engine's `Env` list for exactly `env`, with HOME and the image's PATH as defaults.

@@ -5,33 +5,20 @@ hostile.
 """
 
 # Paths are bytes here, which pathlib does not take.
-# ruff: noqa: PTH
+# ruff: noqa: PTH101, PTH102, PTH108, PTH115, PTH118, PTH123, PTH211
 
-import errno
 import os
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from typing import TypeVar
 
 from evalpipe.sandbox.archive import PUT_TIME, TreeMeter, file_mode
 from evalpipe.sandbox.box import DIRECTORY, EXECUTABLE, REGULAR, SYMLINK, FileEntry, TreeLimits
-from evalpipe.sandbox.errors import DiskFull, EngineFault, OutputTooLarge, UnsafeOutput
+from evalpipe.sandbox.errors import OutputTooLarge, UnsafeOutput, host_faults
 from evalpipe.sandbox.paths import as_text, entry_path, inner_path, parents
 
 _Result = TypeVar("_Result")
-
-
-@contextmanager
-def host_faults(doing: str) -> Iterator[None]:
-    """Turn the host's errors into the sandbox's; `doing` completes the sentence "cannot …"."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskFull(f"cannot {doing}: the disk is full; free some space ({error})") from error
-        raise EngineFault(f"cannot {doing}: {error}") from error
 
 
 class HostFiles:

@@ -48,7 +48,7 @@ class Order:
     pids: int
 
 
-class Fault(Exception):  # noqa: N818
+class Fault(Exception):
     """The command could not be isolated as ordered."""
 
 

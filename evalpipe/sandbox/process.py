@@ -9,7 +9,6 @@ import json
 import logging
 import os
 import platform
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -22,8 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from evalpipe.sandbox.box import Box, Limits, SandboxFacts
-from evalpipe.sandbox.errors import EngineFault, EngineUnavailable, ImageMissing
-from evalpipe.sandbox.host_files import host_faults
+from evalpipe.sandbox.errors import EngineFault, EngineUnavailable, ImageMissing, host_faults
 from evalpipe.sandbox.owners import is_leftover, owner_id, process_start
 from evalpipe.sandbox.process_box import LAUNCHER_FILE, ProcessBox
 
@@ -44,10 +42,10 @@ class ProcessSandbox:
     def __init__(self, instance: str, state_dir: Path) -> None:
         if platform.system() != "Linux":
             raise EngineUnavailable(f"the process sandbox needs Linux, not {platform.system()}; use Docker")
-        self._instance = instance
-        self._boxes = state_dir.absolute() / "boxes"
-        with host_faults(f"make the directory {self._boxes}"):
-            self._boxes.mkdir(parents=True, exist_ok=True)
+        self.instance = instance
+        self.boxes = state_dir.absolute() / "boxes"
+        with host_faults(f"make the directory {self.boxes}"):
+            self.boxes.mkdir(parents=True, exist_ok=True)
         self._open: dict[str, ProcessBox] = {}
         self._lock = threading.Lock()
         self._own_process_ids = self._works(cut_network=False, own_process_ids=True)
@@ -130,7 +128,7 @@ class ProcessSandbox:
 
     def _works(self, *, cut_network: bool, own_process_ids: bool) -> bool:
         """Try the isolation on an empty box. Raises EngineUnavailable when not even none of it works."""
-        with host_faults("try the sandbox"), tempfile.TemporaryDirectory(dir=self._boxes) as directory:
+        with host_faults("try the sandbox"), tempfile.TemporaryDirectory(dir=self.boxes) as directory:
             box = ProcessBox(
                 Path(directory),
                 _PROBE_LIMITS,
@@ -148,22 +146,22 @@ class ProcessSandbox:
         return outcome.exit_code == 0
 
     def _make_directory(self, labels: Mapping[str, str]) -> Path:
-        directory = self._boxes / f"evalpipe-{uuid.uuid4().hex}"
-        record = {"instance": self._instance, "owner": owner_id(), "labels": dict(labels)}
+        directory = self.boxes / f"evalpipe-{uuid.uuid4().hex}"
+        record = {"instance": self.instance, "owner": owner_id(), "labels": dict(labels)}
         with host_faults(f"make the box {directory.name}"):
             # Complete before it has its name: a clean-up at the same time must not see half a record.
-            draft = Path(tempfile.mkdtemp(dir=self._boxes))
+            draft = Path(tempfile.mkdtemp(dir=self.boxes))
             (draft / _RECORD_FILE).write_text(json.dumps(record), encoding="utf-8")
             draft.rename(directory)
         return directory
 
     def _records(self) -> Iterator[tuple[Path, dict[str, Any]]]:
-        for directory in self._boxes.glob("evalpipe-*"):
+        for directory in self.boxes.glob("evalpipe-*"):
             try:
                 record = json.loads((directory / _RECORD_FILE).read_text(encoding="utf-8"))
             except FileNotFoundError:
                 continue
-            if record["instance"] == self._instance:
+            if record["instance"] == self.instance:
                 yield directory, record
 
 
@@ -198,10 +196,8 @@ def _remove_directory(directory: Path) -> None:
     """Remove a box's directory, which may be deeper than Python can walk and may forbid itself to its
     owner.
     """
-    shutil.rmtree(directory, ignore_errors=True)
-    if not directory.exists():
-        return
-    for command in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
+    for command in (["rm", "-rf"], ["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
         subprocess.run([*command, "--", directory], check=False, capture_output=True)
-    if directory.exists():
-        _log.warning("cannot remove %s; the next clean-up tries again", directory)
+        if not directory.exists():
+            return
+    _log.warning("cannot remove %s; the next clean-up tries again", directory)

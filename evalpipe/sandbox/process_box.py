@@ -14,8 +14,8 @@ from pathlib import Path
 
 from evalpipe.sandbox import launcher
 from evalpipe.sandbox.box import FileEntry, Limits, Outcome, TreeLimits
-from evalpipe.sandbox.errors import EngineFault, Interrupted
-from evalpipe.sandbox.host_files import HostFiles, host_faults
+from evalpipe.sandbox.errors import EngineFault, Interrupted, host_faults
+from evalpipe.sandbox.host_files import HostFiles
 from evalpipe.sandbox.owners import process_start
 from evalpipe.sandbox.paths import as_bytes
 from evalpipe.sandbox.streams import Tail

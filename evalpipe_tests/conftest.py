@@ -1,0 +1,70 @@
+"""Fixtures that several folders share: the Docker engine, the base image, and an honest count of what was
+skipped.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from evalpipe.sandbox import DockerSandbox, EngineUnavailable, ProcessSandbox
+
+_BASE_IMAGE = "evalpipe-base:bookworm"
+_NO_ENGINE = "no Docker engine answers"
+_NO_IMAGE = f"there is no image {_BASE_IMAGE}"
+
+
+def _unavailable(reason: str) -> NoReturn:
+    """Skip, or fail where Docker is required; `.ci/engine start` provides what is missing."""
+    if os.environ.get("EVALPIPE_REQUIRE_DOCKER") == "1":
+        pytest.fail(f"EVALPIPE_REQUIRE_DOCKER=1, and {reason}", pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def docker_sandbox() -> Iterator[DockerSandbox]:
+    """A Docker sandbox of this test session's own instance; what a test leaves behind is removed at the
+    end.
+    """
+    try:
+        sandbox = DockerSandbox(f"test-{os.getpid()}")
+    except EngineUnavailable:
+        _unavailable(_NO_ENGINE)
+    yield sandbox
+    sandbox.kill({})
+
+
+@pytest.fixture(scope="session")
+def base_image(docker_sandbox: DockerSandbox) -> str:
+    """The id of a small image with Python, git and pytest: EVALPIPE_BASE_IMAGE, or the one of
+    `.ci/engine`.
+    """
+    wanted = os.environ.get("EVALPIPE_BASE_IMAGE", _BASE_IMAGE)
+    for image in docker_sandbox.client.images.list():
+        if wanted in (image.id, *image.tags):
+            return str(image.id)
+    _unavailable(_NO_IMAGE)
+
+
+@pytest.fixture
+def process_sandbox(tmp_path: Path) -> ProcessSandbox:
+    """A process sandbox with a state directory of its own."""
+    return ProcessSandbox("test", tmp_path / "state")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Say, below pytest's own last line, how much was not tested for want of Docker."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal is None:
+        return
+    skipped = [report for report in terminal.stats.get("skipped", []) if _is_about_docker(report)]
+    if skipped:
+        terminal.write_line(f"{len(skipped)} Docker tests skipped: {_NO_ENGINE}, or its base image is missing")
+
+
+def _is_about_docker(report: object) -> bool:
+    reason = str(getattr(report, "longrepr", ""))
+    return _NO_ENGINE in reason or _NO_IMAGE in reason

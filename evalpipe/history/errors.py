@@ -1,7 +1,5 @@
 """What can go wrong while reading a history; every message names the thing and says what to do about it."""
 
-# ruff: noqa: N818 (these names say what is wrong; an "Error" behind them says nothing more)
-
 from __future__ import annotations
 
 

@@ -61,8 +61,9 @@ class MainlineCommit(NamedTuple):
 def walk_mainline(repository: Repository, tip: str) -> Iterator[MainlineCommit]:
     """Every commit of the first-parent line that ends at `tip` (a full commit id), oldest first.
 
-    Memory holds one commit and the branch commits that no merge has brought yet.
+    Memory holds one commit and the branch commits that no merge has brought yet. Raises CommitMissing.
     """
+    repository.tree_id(tip)
     arguments = ("--first-parent", "--diff-merges=first-parent", "--raw", "--no-renames", "--no-abbrev")
     with ExitStack() as open_streams:
         mainline = open_streams.enter_context(_log(repository, tip, _MAINLINE_FIELDS, *arguments))

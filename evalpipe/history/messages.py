@@ -51,7 +51,7 @@ _RELEASE: Final = re.compile(
         (?:new\s)?releas(?:e|ing)(?:\s(?:of|for|version))?\s+(?:[\w-]+\s+)?{_VERSION}\b.*
       | {_VERSION}(?:\s+(?:\w+\s+)?release!?)?
       | (?:bump|update|set|increase|increment)s?\s+(?:the\s+)?(?:[\w-]+\s+)?versions?(?:\s+(?:number|string))?
-        (?:\s+(?:to|from|for)\b.*)?
+        (?:\s+(?:to|from|for)\b.*|:\s*{_VERSION}.*)?
       | version\s+(?:bump|{_VERSION})
       | bump(?:ed|s)?\s+(?:to\s+)?{_VERSION}.*
       | prepar(?:e|ing)\s+(?:for\s+)?(?:the\s+)?(?:next\s+)?release(?:\s+{_VERSION}.*)?

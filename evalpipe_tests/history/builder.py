@@ -25,9 +25,7 @@ _ENVIRONMENT = {
 def git(folder: Path, *arguments: str, stdin: bytes = b"", check: bool = True) -> bytes:
     """Standard output of a plain git process, independent of the code under test."""
     command = ["git", "-c", "safe.directory=*", "-c", "protocol.file.allow=always", *arguments]
-    done = subprocess.run(
-        command, cwd=folder, env=_ENVIRONMENT, input=stdin, capture_output=True, check=False
-    )
+    done = subprocess.run(command, cwd=folder, env=_ENVIRONMENT, input=stdin, capture_output=True, check=False)
     if check and done.returncode != 0:
         raise AssertionError(f"git {' '.join(arguments)}: {done.stderr.decode(errors='replace')}")
     return done.stdout
@@ -69,9 +67,7 @@ class Builder:
             b"committer Merger <merger@example.org> %d +0000" % self.clock,
             b"data %d\n%s" % (len(text), text),
         ]
-        lines += [
-            b"%s %s" % (b"merge" if n else b"from", parent.encode()) for n, parent in enumerate(parents)
-        ]
+        lines += [b"%s %s" % (b"merge" if n else b"from", parent.encode()) for n, parent in enumerate(parents)]
         for path, file in files.items():
             quoted = b'"' + b"".join(b"\\%03o" % byte for byte in path) + b'"'
             if file is None:

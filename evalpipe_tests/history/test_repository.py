@@ -148,8 +148,7 @@ def test_calls_for_one_mirror_wait_for_each_other(tmp_path: Path) -> None:
     commit = source.commit({b"a": b"1"})
     context = multiprocessing.get_context("spawn")
     workers = [
-        context.Process(target=update_mirror, args=(str(source.path), tmp_path / "mirror.git"))
-        for _ in range(3)
+        context.Process(target=update_mirror, args=(str(source.path), tmp_path / "mirror.git")) for _ in range(3)
     ]
     for worker in workers:
         worker.start()
@@ -177,10 +176,7 @@ def test_checkout_and_linked_worktree_are_read(tmp_path: Path) -> None:
     git(tmp_path / "checkout", "worktree", "add", "--quiet", str(tmp_path / "linked"), "-b", "linked")
     for folder in ("checkout", "linked"):
         assert set(Repository(tmp_path / folder).read_tree(commit)) == {b"a"}
-        assert (
-            update_mirror(str(tmp_path / folder), tmp_path / f"{folder}.git").mainline_tip("main")[1]
-            == commit
-        )
+        assert update_mirror(str(tmp_path / folder), tmp_path / f"{folder}.git").mainline_tip("main")[1] == commit
 
 
 def test_environment_and_settings_of_the_user_have_no_influence(

@@ -87,8 +87,7 @@ def _new_file(path: bytes, mode: bytes = b"100644", content: bytes = b"x") -> by
 
 REFUSED = {
     "context_differs": b"--- a/a\n+++ b/a\n@@ -1 +1 @@\n-other\n+new\n",
-    "second_file_does_not_apply": b"--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n"
-    b"--- a/b\n+++ b/b\n@@ -1 +1 @@\n-x\n+y\n",
+    "second_file_does_not_apply": b"--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-x\n+y\n",
     "cut_off": b"--- a/a\n+++ b/a\n@@ -1 +1,2 @@\n-1\n+2\n",
     "no_patch": b"hello\n",
     "blank": b"\n",
@@ -168,9 +167,7 @@ def test_file_replaces_folder_and_folder_replaces_file(source: Builder) -> None:
     commit = source.commit({b"folder/x": b"1", b"folder/y/z": b"1", b"file": b"1"})
     with ScratchObjects(Repository(source.path)) as scratch:
         entry = TreeEntry(REGULAR_FILE, scratch.write_blob(b"2"))
-        assert set(
-            scratch.read_tree(scratch.write_tree(commit, {b"folder": entry, b"file/deep/x": entry}))
-        ) == {
+        assert set(scratch.read_tree(scratch.write_tree(commit, {b"folder": entry, b"file/deep/x": entry}))) == {
             b"folder",
             b"file/deep/x",
         }
@@ -217,9 +214,7 @@ def _lay_out(folder: Path, repository: Repository, tree: str, files: dict[bytes,
             target.chmod(0o755 if entry.mode == EXECUTABLE_FILE else 0o644)
 
 
-def test_single_commit_repository_holds_its_tree_and_nothing_else(
-    any_format: Builder, tmp_path: Path
-) -> None:
+def test_single_commit_repository_holds_its_tree_and_nothing_else(any_format: Builder, tmp_path: Path) -> None:
     any_format.commit({b"secret.py": b"the future fix"}, branch="future", parents=[])
     base = any_format.commit(
         {
@@ -248,9 +243,7 @@ def test_single_commit_repository_holds_its_tree_and_nothing_else(
     )
     assert git(work, "symbolic-ref", "HEAD") == b"refs/heads/main\n"
     stored = git(work, "cat-file", "--batch-all-objects", "--batch-check=%(objectname)").split()
-    expected = git(
-        any_format.path, "rev-list", "--objects", "--no-object-names", any_format.tree(base)
-    ).split()
+    expected = git(any_format.path, "rev-list", "--objects", "--no-object-names", any_format.tree(base)).split()
     commit = git(work, "rev-parse", "HEAD").split()
     assert sorted(stored) == sorted(set(expected) | set(commit))
     assert git(work, "remote") == b""

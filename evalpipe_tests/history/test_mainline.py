@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import os
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from evalpipe.history.errors import CommitMissing
+from evalpipe.history.mainline import MainlineCommit, walk_mainline
+from evalpipe.history.repository import Repository
+from evalpipe_tests.history.builder import EXECUTABLE, LINK, SUBMODULE, Builder
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Builder:
+    return Builder(tmp_path / "source.git")
+
+
+def walked(source: Builder) -> list[MainlineCommit]:
+    return list(walk_mainline(Repository(source.path), source.branches["main"]))
+
+
+def changed(commit: MainlineCommit) -> dict[bytes, tuple[int, int]]:
+    return {file.path: (file.old_mode, file.new_mode) for file in commit.files}
+
+
+def test_oldest_first_with_trees_dates_and_messages(source: Builder) -> None:
+    first = source.commit({b"a": b"1"}, "first\n\nbody\n", author_date=1_600_000_000)
+    second = source.commit({b"a": b"2"}, "second", author="Grace Hopper <g@example.org>")
+    one, two = walked(source)
+    assert (one.commit, one.tree, one.parent_tree, one.parents) == (first, source.tree(first), None, ())
+    assert (two.commit, two.tree, two.parent_tree, two.parents) == (
+        second,
+        source.tree(second),
+        source.tree(first),
+        (first,),
+    )
+    assert (one.author_time, one.commit_time, one.message.strip()) == (1_600_000_000, 1_700_003_600, "first\n\nbody")
+    assert two.author == "Grace Hopper"
+
+
+def test_every_path_and_mode_is_exact(source: Builder) -> None:
+    source.commit({b"run": b"#!", b"gone": b"1", b"sub": (SUBMODULE, b"1" * 40)})
+    files = {
+        b"run": (EXECUTABLE, b"#!"),
+        b"gone": None,
+        b"sub": (SUBMODULE, b"2" * 40),
+        b"my file": b"1",
+        b'q"uote': b"1",
+        b"tab\there": b"1",
+        b"new\nline": b"1",
+        b":colon": b"1",
+        b"\n:newline first": b"1",
+        b"\xff\xfe": b"1",
+        "é".encode(): (LINK, b"run"),
+    }
+    source.commit(files)
+    source.commit({}, "nothing")
+    source.commit({b"last": b"1"}, "")
+    _root, change, nothing, last = walked(source)
+    assert changed(change) == {
+        b"run": (0o100644, 0o100755),
+        b"gone": (0o100644, 0),
+        b"sub": (0o160000, 0o160000),
+        b"my file": (0, 0o100644),
+        b'q"uote': (0, 0o100644),
+        b"tab\there": (0, 0o100644),
+        b"new\nline": (0, 0o100644),
+        b":colon": (0, 0o100644),
+        b"\n:newline first": (0, 0o100644),
+        b"\xff\xfe": (0, 0o100644),
+        "é".encode(): (0, 0o120000),
+    }
+    assert nothing.files == ()
+    assert changed(last) == {b"last": (0, 0o100644)}
+
+
+def test_message_in_latin1_or_with_stray_bytes_is_read(source: Builder) -> None:
+    source.commit({b"a": b"1"}, b"caf\xe9\n")
+    assert walked(source)[0].message.strip() == "caf\ufffd"
+
+
+def test_merge_shows_its_difference_to_the_first_parent_and_what_it_brought(source: Builder) -> None:
+    base = source.commit({b"a": b"1"})
+    work = source.commit({b"b": b"1"}, "work", branch="topic", parents=[base])
+    main = source.commit({b"c": b"1"})
+    back = source.commit({b"c": b"1"}, "Merge branch 'main' into topic", branch="topic", parents=[work, main])
+    more = source.commit({b"d": b"1"}, "more", branch="topic", parents=[back])
+    merge = source.commit({b"b": b"1", b"d": b"1"}, "merge", parents=[main, more])
+    after = source.commit({b"e": b"1"}, "after")
+    commits = walked(source)
+    assert [commit.commit for commit in commits] == [base, main, merge, after]
+    assert changed(commits[2]).keys() == {b"b", b"d"}
+    assert [commit.commit for commit in commits[2].brought] == [work, back, more]
+    assert [commit.brought for commit in commits if commit.commit != merge] == [(), (), ()]
+
+
+def test_each_merge_brings_only_what_is_new(source: Builder) -> None:
+    base = source.commit({b"a": b"1"})
+    one = source.commit({b"b": b"1"}, branch="one", parents=[base])
+    two = source.commit({b"c": b"1"}, branch="two", parents=[one])
+    three = source.commit({b"d": b"1"}, branch="three", parents=[base])
+    first = source.commit({b"d": b"1"}, parents=[base, three])
+    second = source.commit({b"b": b"1"}, parents=[first, one])
+    third = source.commit({b"c": b"1"}, parents=[second, two, one])
+    fourth = source.commit({}, parents=[third, one])
+    brought = {commit.commit: [branch.commit for branch in commit.brought] for commit in walked(source)}
+    assert brought == {base: [], first: [three], second: [one], third: [two], fourth: []}
+
+
+def test_octopus_brings_all_its_branches(source: Builder) -> None:
+    base = source.commit({b"a": b"1"})
+    tips = [source.commit({b"%d" % n: b"1"}, branch=f"t{n}", parents=[base]) for n in range(3)]
+    source.commit({b"%d" % n: b"1" for n in range(3)}, parents=[base, *tips])
+    assert {commit.commit for commit in walked(source)[-1].brought} == set(tips)
+
+
+def test_unrelated_history_is_brought_too(source: Builder) -> None:
+    base = source.commit({b"a": b"1"})
+    other = source.commit({b"b": b"1"}, branch="other", parents=[])
+    source.commit({b"b": b"1"}, parents=[base, other])
+    assert [commit.commit for commit in walked(source)[-1].brought] == [other]
+
+
+def test_tip_that_is_not_there(source: Builder) -> None:
+    source.commit({b"a": b"1"})
+    with pytest.raises(CommitMissing):
+        next(walk_mainline(Repository(source.path), "1" * 40))
+
+
+def test_reader_may_stop_early(source: Builder) -> None:
+    base = source.commit({b"a": b"1"})
+    topic = source.commit({b"b": b"1"}, branch="topic", parents=[base])
+    source.commit({b"b": b"1"}, parents=[base, topic])
+    source.commit({b"c": b"1"})
+    walk = walk_mainline(Repository(source.path), source.branches["main"])
+    assert len(list(islice(walk, 2))) == 2
+    walk.close()  # type: ignore[attr-defined]
+    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+    assert not [child for child in children if b"log" in Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")]

@@ -42,6 +42,9 @@ _SETTINGS: Final = (
     "protocol.ssh.allow=always",
     # A team's clone may belong to another user; it is only read, with hooks and filters off.
     "safe.directory=*",
+    # A server that went silent is an error after a minute, not a run that hangs.
+    "http.lowSpeedLimit=1",
+    "http.lowSpeedTime=60",
     "gc.auto=0",
     "maintenance.auto=false",
     "advice.detachedHead=false",
@@ -112,7 +115,7 @@ class GitCommand:
                 with_exceptions=False,
                 stdout_as_string=False,
                 strip_newline_in_stdout=False,
-                env=_ENVIRONMENT | self.environment,
+                env=self._variables(),
                 pass_fds=tuple(pass_fds),
             )
         status, stdout, stderr = outcome
@@ -137,7 +140,7 @@ class GitCommand:
                 self._command(arguments),
                 istream=istream,
                 as_process=True,
-                env=_ENVIRONMENT | self.environment,
+                env=self._variables(),
             )
             with cast("subprocess.Popen[bytes]", cast(Any, started).proc) as process:
                 assert process.stdout is not None
@@ -152,6 +155,13 @@ class GitCommand:
                     complaints = process.stderr.read().decode("utf-8", "replace").strip()
         if not stopped_early and process.returncode != 0:
             raise GitFailed(f"git {arguments[0]} failed in {self.git_dir}: {without_credentials(complaints)}")
+
+    def _variables(self) -> dict[str, str]:
+        variables = _ENVIRONMENT | self.environment
+        if not {"GIT_SSH", "GIT_SSH_COMMAND"} & os.environ.keys():
+            # ssh asks on the terminal by itself, whatever git was told.
+            variables["GIT_SSH_COMMAND"] = "ssh -o BatchMode=yes -o ConnectTimeout=60"
+        return variables
 
     def _command(self, arguments: Sequence[str]) -> list[str]:
         wanted = _TRANSPORT_VARIABLES | _ENVIRONMENT.keys() | self.environment.keys()

@@ -72,7 +72,11 @@ class Repository(ObjectReader):
         return name, commit.decode("ascii").strip()
 
     def keep(self, commits: Iterable[str]) -> None:
-        """Hold on to these commits for good, also when no branch reaches them any more."""
+        """Hold on to these commits of a mirror for good, also when no branch reaches them any more."""
+        with _exclusive(_lock_of(self.path)):
+            self._keep(commits)
+
+    def _keep(self, commits: Iterable[str]) -> None:
         listing = self.command.run("for-each-ref", "--format=%(refname)", _KEPT).decode("ascii")
         kept = {line.removeprefix(_KEPT) for line in listing.splitlines()}
         new = [commit for commit in dict.fromkeys(map(checked_id, commits)) if commit not in kept]
@@ -115,7 +119,7 @@ def update_mirror(source: str, mirror: Path) -> Repository:
     mirror.parent.mkdir(parents=True, exist_ok=True)
     described = _describe(source)
     partial = mirror.with_name(mirror.name + ".partial")
-    with _exclusive(mirror.with_name(mirror.name + ".lock")) as lock:
+    with _exclusive(_lock_of(mirror)) as lock:
         if mirror.exists():
             _remove_leftovers(mirror)
             repository = Repository(mirror)
@@ -213,6 +217,10 @@ def _remove_leftovers(mirror: Path) -> None:
         leftover.unlink()
     for quarantine in mirror.glob("objects/tmp_objdir-*"):
         shutil.rmtree(quarantine)
+
+
+def _lock_of(mirror: Path) -> Path:
+    return mirror.with_name(mirror.name + ".lock")
 
 
 @contextmanager

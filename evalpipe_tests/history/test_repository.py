@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from evalpipe.history.candidates import MiningRules, mine
 from evalpipe.history.errors import (
     CommitMissing,
     EmptyRepository,
@@ -19,6 +20,7 @@ from evalpipe.history.errors import (
     SourceUnreachable,
 )
 from evalpipe.history.repository import Repository, update_mirror
+from evalpipe.history.scratch import ScratchObjects
 from evalpipe_tests.history.builder import Builder, git
 
 
@@ -297,3 +299,47 @@ def test_mirror_does_not_need_its_source_afterwards(tmp_path: Path) -> None:
     mirror = update_mirror(str(source.path), tmp_path / "mirror.git")
     shutil.rmtree(source.path)
     assert next(iter(mirror.read_blobs([mirror.read_tree(commit)[b"a"].oid])))[1] == b"1"
+
+
+def test_nothing_that_a_source_configures_is_executed(tmp_path: Path) -> None:
+    builder = Builder(tmp_path / "source.git")
+    old = builder.commit({b"a": b"1\n", b".gitattributes": b"* diff=evil filter=evil\n"})
+    new = builder.commit({b"a": b"2\n"})
+    git(tmp_path, "clone", "--quiet", str(builder.path), "checkout")
+    marker = tmp_path / "executed"
+    script = tmp_path / "evil.sh"
+    script.write_text(f"#!/bin/sh\ntouch {marker}\ncat\n")
+    script.chmod(0o755)
+    checkout = tmp_path / "checkout"
+    for setting in (
+        "core.fsmonitor",
+        "core.sshCommand",
+        "core.pager",
+        "core.alternateRefsCommand",
+        "diff.external",
+        "diff.evil.command",
+        "diff.evil.textconv",
+        "filter.evil.clean",
+        "filter.evil.smudge",
+        "gpg.program",
+        "uploadpack.packObjectsHook",
+        "credential.helper",
+    ):
+        git(checkout, "config", setting, str(script))
+    git(checkout, "config", "log.showSignature", "true")
+    git(checkout, "config", "core.hooksPath", str(tmp_path / "hooks"))
+    (tmp_path / "hooks").mkdir()
+    for hook in ("reference-transaction", "post-index-change", "post-checkout", "pre-auto-gc"):
+        shutil.copy(script, tmp_path / "hooks" / hook)
+    mirror = update_mirror(str(checkout), tmp_path / "mirror.git")
+    mirror.keep([new])
+    for repository in (mirror, Repository(checkout)):
+        assert b"-1\n+2\n" in repository.diff(old, new)
+        list(mine(repository, new, MiningRules("x"), None))
+        with ScratchObjects(repository) as scratch:
+            scratch.apply_patch(old, scratch.diff(old, new))
+            scratch.single_commit_repository(new, "m")
+    assert not marker.exists()
+    # The traps are real: a plain git walks into one.
+    git(checkout, "diff", old, new)
+    assert marker.exists()

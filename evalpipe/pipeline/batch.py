@@ -26,7 +26,7 @@ class PartitionDone:
     metadata: Mapping[str, dg.MetadataValue] = field(default_factory=dict)
 
 
-class PartitionFailed(Exception):  # noqa: N818 - reads as what it says
+class PartitionFailed(Exception):
     """A partition's work was done and kept, and is not what it should be: it stays missing, with this reason."""
 
 

@@ -1,8 +1,13 @@
 """Jobs: the stages as a person or a schedule starts them. The command line runs the same ones."""
 
+from typing import TYPE_CHECKING
+
 import dagster as dg
 
 from evalpipe.config import SweepConfig
+
+if TYPE_CHECKING:  # Dagster gives this type out and does not export it.
+    from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 MINE = "mine"
 BUILD_IMAGES = "build_images"
@@ -11,7 +16,7 @@ JUDGE = "judge"
 FREEZE = "freeze"
 
 
-def history_jobs() -> list[dg.UnresolvedAssetJobDefinition]:
+def history_jobs() -> "list[UnresolvedAssetJobDefinition]":
     """Jobs over repositories and candidates, one for each partitioning."""
     return [
         _job(MINE, "candidate_commits", "Look at every mainline change of a repository."),
@@ -30,7 +35,7 @@ def sweep_job_name(sweep: str, stage: str) -> str:
     return f"{_slug(sweep)}__{stage}"
 
 
-def calibrate_job(task_set: str) -> dg.UnresolvedAssetJobDefinition:
+def calibrate_job(task_set: str) -> "UnresolvedAssetJobDefinition":
     key = dg.AssetKey(["task_sets", task_set, "calibration"])
     selection = dg.AssetSelection.assets(key)
     return dg.define_asset_job(
@@ -38,7 +43,7 @@ def calibrate_job(task_set: str) -> dg.UnresolvedAssetJobDefinition:
     )
 
 
-def sweep_jobs(sweep: SweepConfig) -> list[dg.UnresolvedAssetJobDefinition]:
+def sweep_jobs(sweep: SweepConfig) -> "list[UnresolvedAssetJobDefinition]":
     """The three jobs of a sweep: the attempts of every agent, their grades, the report."""
     jobs = []
     for stage in ("agent_runs", "graded_results"):
@@ -52,7 +57,7 @@ def sweep_jobs(sweep: SweepConfig) -> list[dg.UnresolvedAssetJobDefinition]:
     return [*jobs, dg.define_asset_job(sweep_job_name(sweep.name, "report"), selection, description=text)]
 
 
-def _job(name: str, asset: str, description: str) -> dg.UnresolvedAssetJobDefinition:
+def _job(name: str, asset: str, description: str) -> "UnresolvedAssetJobDefinition":
     return dg.define_asset_job(name, dg.AssetSelection.assets(asset), description=description)
 
 

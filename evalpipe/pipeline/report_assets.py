@@ -12,7 +12,7 @@ from evalpipe.config import AgentConfig, SweepConfig
 from evalpipe.lake import write_atomically
 from evalpipe.pipeline.history_assets import Bench
 from evalpipe.pipeline.sweep_assets import graded_keys, group_of
-from evalpipe.reports import SweepResults, category_markdown, forest_png, html_report, scoreboard_markdown, summary
+from evalpipe.reports import SweepResults, category_markdown, scoreboard_png, html_report, scoreboard_markdown, summary
 from evalpipe.stages.reporting import gather_results, report_path
 
 
@@ -56,8 +56,10 @@ def report_assets(sweep: SweepConfig, agents: Mapping[str, AgentConfig]) -> list
             for row in summary(results)["agents"]
             if row["pass_at_1"] is not None
         }
-        picture = base64.b64encode(forest_png(results)).decode("ascii")
-        board = f"{scoreboard_markdown(results)}\n\n![pass@1 with intervals](data:image/png;base64,{picture})"
+        board = scoreboard_markdown(results)
+        if picture := scoreboard_png(results):
+            data = base64.b64encode(picture).decode("ascii")
+            board += f"\n\n![pass@1 with intervals](data:image/png;base64,{data})"
         return _result(results, {"scoreboard": dg.MetadataValue.md(board), **rates}, str(path))
 
     return [category_report, agent_comparison, evaluation_report]

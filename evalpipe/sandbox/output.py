@@ -43,8 +43,11 @@ class OutputReader:
             raise EngineFault(f"the engine did not hand out all output of a box: {reason}")
 
     def close(self) -> None:
-        """Let go of the connection, read to the end or not."""
-        self._response.close()
+        """Let go of the connection; a thread that still reads from it does so itself, when the engine lets
+        it.
+        """
+        if not self._thread.is_alive():
+            self._response.close()
 
     def _read(self) -> None:
         try:

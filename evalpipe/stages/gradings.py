@@ -29,7 +29,7 @@ _FROM_ATTEMPT = (
 )
 
 
-class AttemptMissing(Exception):  # noqa: N818 - reads as what it says
+class AttemptMissing(Exception):
     """A sample cannot be graded, because no attempt was made yet."""
 
 

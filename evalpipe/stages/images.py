@@ -6,7 +6,7 @@ from evalpipe.lake import Row
 from evalpipe.stages.bench import Workbench
 
 
-class EnvironmentNotReady(Exception):  # noqa: N818 - reads as what it says
+class EnvironmentNotReady(Exception):
     """A stage needs an environment that was not built, or is gone."""
 
 

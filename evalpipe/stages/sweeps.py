@@ -1,7 +1,6 @@
 """What a sweep is made of when it runs: its task set, its agents, and a manifest for each agent and prompt mode."""
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from evalpipe.manifest import (
     manifest_bytes,
     read_manifest,
 )
+from evalpipe.manifest.canonical import canonical_text
 from evalpipe.sandbox import Limits, ProcessSandbox, Sandbox
 from evalpipe.stages.bench import Workbench
 from evalpipe.tasks import LoadedTaskSet, PromptMode, Task, load_task_set
@@ -118,7 +118,7 @@ def configuration_key(manifest: Mapping[str, Any]) -> str:
     """
     environment = {name: value for name, value in manifest["environment"].items() if name != "engine_version"}
     content = {"task_set": manifest["task_set"], "agent": manifest["agent"], "environment": environment}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(canonical_text(content).encode()).hexdigest()[:16]
 
 
 def open_agent_sweep(bench: Workbench, sweep: SweepConfig, agent: AgentConfig, run_id: str) -> AgentSweep:

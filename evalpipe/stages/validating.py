@@ -33,7 +33,7 @@ class ValidationPass(StrEnum):
     SECOND = "second"
 
 
-class SecondPassTooEarly(Exception):  # noqa: N818 - reads as what it says
+class SecondPassTooEarly(Exception):
     """The second pass was asked for on the day of the first, or before it."""
 
 

@@ -59,8 +59,7 @@ def scaled_differences(pairs: Sequence[tuple[TaskCount, TaskCount]]) -> tuple[li
     """
     scale = math.lcm(*(count.samples for pair in pairs for count in pair)) if pairs else 1
     differences = [
-        second.passes * (scale // second.samples) - first.passes * (scale // first.samples)
-        for first, second in pairs
+        second.passes * (scale // second.samples) - first.passes * (scale // first.samples) for first, second in pairs
     ]
     common = math.gcd(scale, *differences)
     return [difference // common for difference in differences], scale // common
@@ -86,9 +85,7 @@ def sign_flip_p_value(differences: Sequence[int]) -> float:
     return min(1.0, float(tail)) if observed else 1.0
 
 
-def sampled_sign_flip_p_value(
-    differences: Sequence[float], *, resamples: int = _RESAMPLES, seed: int = _SEED
-) -> float:
+def sampled_sign_flip_p_value(differences: Sequence[float], *, resamples: int = _RESAMPLES, seed: int = _SEED) -> float:
     """Return the sign-flip p value from seeded random signs, (b+1)/(resamples+1); for when exact is too much.
 
     Source: Phipson and Smyth 2010 for the +1, which keeps the test valid.
@@ -120,9 +117,7 @@ def paired_t_interval(differences: Sequence[float], level: float = 0.95) -> Inte
     return Interval(mean - half, mean + half)
 
 
-def compare_paired(
-    first: Mapping[str, TaskCount], second: Mapping[str, TaskCount]
-) -> PairedComparison | None:
+def compare_paired(first: Mapping[str, TaskCount], second: Mapping[str, TaskCount]) -> PairedComparison | None:
     """Compare two agents on the tasks (keys) graded for both; None when they share none.
 
     The test is exact as long as the numbers of samples allow it (`PairedMethod` tells). Judge

@@ -34,9 +34,7 @@ def within_task_variance(counts: Sequence[TaskCount]) -> float:
     0 without such tasks: one sample says nothing of the chance inside its task.
     """
     spreads = [
-        count.samples / (count.samples - 1) * count.rate * (1 - count.rate)
-        for count in counts
-        if count.samples > 1
+        count.samples / (count.samples - 1) * count.rate * (1 - count.rate) for count in counts if count.samples > 1
     ]
     return math.fsum(spreads) / len(spreads) if spreads else 0.0
 
@@ -88,9 +86,7 @@ def pilot_detectable_difference(
     differences = [second[task].rate - first[task].rate for task in shared]
     mean = math.fsum(differences) / len(shared)
     variance = math.fsum((value - mean) ** 2 for value in differences) / (len(shared) - 1)
-    found = minimum_detectable_difference(
-        task_variance=variance, sample_variance=0.0, tasks=len(shared), alpha=alpha
-    )
+    found = minimum_detectable_difference(task_variance=variance, sample_variance=0.0, tasks=len(shared), alpha=alpha)
     most_samples = max(agent[task].samples for agent in (first, second) for task in shared)
     if comparison.discordant < least_discordant_tasks(alpha):
         for agent in (first, second):

@@ -12,7 +12,7 @@ _TRAILER = re.compile(
 _HEX = re.compile(r"\b[0-9a-f]{7,64}\b", re.IGNORECASE)
 
 
-class PromptMissing(Exception):  # noqa: N818 - reads as what it says
+class PromptMissing(Exception):
     """A task has no text in the mode that a sweep asks for."""
 
 

@@ -26,7 +26,7 @@ class PatchRefusal(StrEnum):
     DOES_NOT_APPLY = "does_not_apply"
 
 
-class PatchRefused(Exception):  # noqa: N818 - a finding about a patch, not a fault
+class PatchRefused(Exception):
     """The patch of an attempt cannot be graded; `refusal` says why, the text gives the evidence."""
 
     def __init__(self, refusal: PatchRefusal, detail: str) -> None:

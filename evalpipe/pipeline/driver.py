@@ -1,0 +1,198 @@
+"""Runs the pipeline's jobs in this process, on the workspace's own Dagster instance, as the command line does.
+
+The runs are the same as those of the UI and land in the same history; what is done already is found by the assets.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import dagster as dg
+
+from evalpipe.config import ConfigError, RepositoryConfig, SweepConfig, Workspace
+from evalpipe.pipeline import jobs
+from evalpipe.pipeline.assembly import build_definitions
+from evalpipe.pipeline.partitions import CANDIDATES
+from evalpipe.pipeline.schedules import RANGE_END, RANGE_START, whole_sweep
+from evalpipe.stages.bench import Workbench
+from evalpipe.stages.sweeps import load_sweep_task_set
+from evalpipe.stages.validating import ValidationPass, second_pass_due
+
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+
+@dataclass
+class JobFailed(Exception):
+    """A job did not do all that was asked. `reasons` are for people; what was done is kept."""
+
+    job: str
+    reasons: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return "\n".join(self.reasons) or f"the job {self.job} failed; `evalpipe status` and the Dagster UI tell more"
+
+
+class Driver:
+    """The pipeline of one workspace, to be run from this process."""
+
+    def __init__(self, bench: Workbench) -> None:
+        self.bench = bench
+        self.workspace: Workspace = bench.workspace
+
+    @cached_property
+    def instance(self) -> dg.DagsterInstance:
+        """The Dagster instance of the workspace, with its state below data/."""
+        set_dagster_home(self.workspace)
+        self.workspace.state_dir.mkdir(parents=True, exist_ok=True)
+        return dg.DagsterInstance.get()
+
+    def definitions(self) -> dg.Definitions:
+        """The definitions as the workspace is now: freezing a set adds to them."""
+        return build_definitions(self.workspace, self.bench)
+
+    def run(
+        self,
+        job: str,
+        *,
+        partition: str | None = None,
+        tags: Mapping[str, str] | None = None,
+        ops: Mapping[str, Any] | None = None,
+        assets: Sequence[dg.AssetKey] | None = None,
+    ) -> None:
+        """Run a job to its end. Raises JobFailed when any of it failed."""
+        definition = self.definitions().resolve_job_def(job)
+        result = definition.execute_in_process(
+            run_config={**_QUIET, **({"ops": dict(ops)} if ops else {})},
+            instance=self.instance,
+            partition_key=partition,
+            tags=dict(tags or {}),
+            asset_selection=assets,
+            raise_on_error=False,
+        )
+        if not result.success:
+            raise JobFailed(job, list(_reasons(result)))
+
+    def mine(self, repositories: Iterable[RepositoryConfig]) -> None:
+        """Mine each repository. Raises JobFailed."""
+        for config in repositories:
+            self.run(jobs.MINE, partition=config.name)
+
+    def validate(
+        self, repositories: Sequence[RepositoryConfig], *, newest: int | None, same_day: bool
+    ) -> list[tuple[str, ValidationPass]]:
+        """Build images, run the passes that are due and classify; returns the passes that wait for another day.
+
+        `newest` limits the work to so many of the newest candidates of each repository. Raises JobFailed after all
+        that could be done was done.
+        """
+        failures: list[str] = []
+        for config in repositories:
+            self._collect(failures, jobs.BUILD_IMAGES, partition=config.name)
+            image = self.bench.lake.rows("task_images", config.name)[0]
+            if image["status"] != "built":
+                failures.append(f"{config.name}: {image['status']}: {image['log_tail']}")
+        ops = {"validation_runs": {"config": {"same_day": same_day}}}
+        chosen = [key for config in repositories for key in self._candidates(config.name, newest)]
+        waiting: list[tuple[str, ValidationPass]] = []
+        for validation_pass in ValidationPass:
+            wanted = chosen
+            if validation_pass is ValidationPass.SECOND and not same_day:
+                wanted = [key for key in chosen if self._second_is_due(key)]
+                waiting = [(key, validation_pass) for key in chosen if not self._second_is_due(key)]
+            for first, last in self._ranges(wanted):
+                tags = {RANGE_START: f"{first}|{validation_pass}", RANGE_END: f"{last}|{validation_pass}"}
+                self._collect(failures, jobs.VALIDATE, tags=tags, ops=ops)
+        for config in repositories:
+            self._collect(failures, jobs.JUDGE, partition=config.name)
+        if failures:
+            raise JobFailed(jobs.VALIDATE, failures)
+        return waiting
+
+    def freeze(self, name: str, *, provisional: bool) -> None:
+        """Freeze the valid candidates as a task set. Raises JobFailed."""
+        self.run(jobs.FREEZE, ops={"freeze": {"config": {"name": name, "provisional": provisional}}})
+
+    def calibrate(self, sweep: SweepConfig) -> None:
+        """Calibrate every task of a sweep's set. Raises JobFailed."""
+        tasks = list(load_sweep_task_set(self.bench, sweep).tasks)
+        self.run(jobs.calibrate_job_name(sweep.task_set), tags={RANGE_START: tasks[0], RANGE_END: tasks[-1]})
+
+    def attempt(self, sweep: SweepConfig, agents: Sequence[str]) -> None:
+        """Make the attempts of `agents` that a sweep still needs. Raises JobFailed."""
+        self._sweep_stage(sweep, agents, "agent_runs")
+
+    def grade(self, sweep: SweepConfig, agents: Sequence[str]) -> None:
+        """Grade the attempts of `agents`. Raises JobFailed."""
+        self._sweep_stage(sweep, agents, "graded_results")
+
+    def report(self, sweep: SweepConfig) -> None:
+        """Write the tables and the HTML report of a sweep. Raises JobFailed."""
+        self.run(jobs.sweep_job_name(sweep.name, "report"))
+
+    def _sweep_stage(self, sweep: SweepConfig, agents: Sequence[str], stage: str) -> None:
+        task_set = load_sweep_task_set(self.bench, sweep)
+        keys = [dg.AssetKey([sweep.name, agent, stage]) for agent in agents]
+        self.run(jobs.sweep_job_name(sweep.name, stage), tags=whole_sweep(sweep, task_set), assets=keys)
+
+    def _collect(self, failures: list[str], job: str, **options: Any) -> None:
+        try:
+            self.run(job, **options)
+        except JobFailed as failed:
+            failures += failed.reasons
+
+    def _candidates(self, repository: str, newest: int | None) -> list[str]:
+        rows = self.bench.lake.rows("candidate_commits", repository)
+        kept = [row["candidate_id"] for row in rows if row["reason"] == "kept"]
+        return kept if newest is None else kept[-newest:]
+
+    def _second_is_due(self, candidate_id: str) -> bool:
+        done = self.bench.lake.has("validation_runs", candidate_id, ValidationPass.SECOND)
+        return done or second_pass_due(self.bench, candidate_id)
+
+    def _ranges(self, candidates: Sequence[str]) -> Iterable[tuple[str, str]]:
+        """Cut `candidates` into stretches that lie side by side in the order of the partitions."""
+        order = {key: place for place, key in enumerate(self.instance.get_dynamic_partitions(str(CANDIDATES.name)))}
+        places = sorted((order[key], key) for key in candidates)
+        start = 0
+        for index in range(1, len(places) + 1):
+            if index == len(places) or places[index][0] != places[index - 1][0] + 1:
+                yield places[start][1], places[index - 1][1]
+                start = index
+
+
+def set_dagster_home(workspace: Workspace) -> None:
+    """Point Dagster (and what writes caches under it) at the workspace. Absolute paths: a relative one means another
+    folder to every process."""
+    os.environ["DAGSTER_HOME"] = str(workspace.root)
+    os.environ["EVALPIPE_STATE_DIR"] = str(workspace.state_dir)
+    os.environ["EVALPIPE_WORKSPACE"] = str(workspace.root)
+    os.environ["MPLCONFIGDIR"] = str(workspace.state_dir / "matplotlib")
+
+
+def known_sweep(workspace: Workspace, name: str) -> SweepConfig:
+    """The configuration of a sweep, with every agent that it names there. Raises ConfigError."""
+    sweep = workspace.load_sweep(name)
+    problems = [problem for problem in workspace.check_references() if problem.file.endswith(f"{name}.yaml")]
+    if problems:
+        raise ConfigError(problems)
+    return sweep
+
+
+def _reasons(result: dg.ExecuteInProcessResult) -> Iterable[str]:
+    for event in result.all_events:
+        if not event.is_step_failure:
+            continue
+        failure = event.step_failure_data
+        if failure.user_failure_data is not None and failure.user_failure_data.description:
+            yield failure.user_failure_data.description
+            continue
+        error = failure.error
+        while error is not None and error.cause is not None:
+            error = error.cause
+        text = (error.message if error is not None else "").strip()
+        # `package.module.NotARepository: text` is for programmers; the text says what to do.
+        kind, _, message = text.partition(": ")
+        ours = kind.startswith("evalpipe.") and message
+        yield message if ours else f"{text} (run {result.run_id}; the Dagster UI has the whole trace)"

@@ -8,6 +8,8 @@ import io
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from types import TracebackType
 from typing import IO, Protocol
 
@@ -126,22 +128,32 @@ class _EndWatch(io.RawIOBase):
             raise EngineUnavailable("the engine broke off in the middle of an archive; check that it still runs")
 
 
-def tar_members(source: Readable) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
-    """The members of a tar stream, each with its content if it is a regular file, to be read before the next
-    one.
+def tar_members(source: Readable) -> Iterator[tuple[tarfile.TarInfo, Callable[[], bytes] | None]]:
+    """The members of a tar stream, each with a way to read it if it is a regular file, before the next one.
 
     Raises EngineUnavailable when the stream is torn.
     """
     watched = _EndWatch(source)
+    with _torn_archives(), tarfile.open(fileobj=watched, mode="r|", encoding=_ENCODING, errors=_ERRORS) as tar:
+        while (member := tar.next()) is not None:
+            # An archive object remembers its members; those of a million files would be a burden.
+            tar.members = []  # type: ignore[attr-defined]
+            yield member, partial(_content, tar, member) if member.isreg() else None
+    watched.require_end()
+
+
+def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    with _torn_archives():
+        file = tar.extractfile(member)
+        return b"" if file is None else file.read()
+
+
+@contextmanager
+def _torn_archives() -> Iterator[None]:
     try:
-        with tarfile.open(fileobj=watched, mode="r|", encoding=_ENCODING, errors=_ERRORS) as tar:
-            while (member := tar.next()) is not None:
-                # An archive object remembers its members; those of a million files would be a burden.
-                tar.members = []  # type: ignore[attr-defined]
-                yield member, tar.extractfile(member) if member.isreg() else None
+        yield
     except tarfile.TarError as error:
         raise EngineUnavailable(f"the engine sent a broken archive: {error}") from error
-    watched.require_end()
 
 
 class TreeMeter:
@@ -189,7 +201,7 @@ def tree_entries(
                 yield linked
         elif content is not None:
             meter.count_bytes(path, member.size)
-            yield FileEntry(path, file_mode(member.mode), content.read())
+            yield FileEntry(path, file_mode(member.mode), content())
 
 
 def file_mode(mode: int) -> int:

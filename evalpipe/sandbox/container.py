@@ -288,7 +288,8 @@ class DockerBox:
             self._raise_if_interrupted()
             found = self._inspect(container)
             state: dict[str, Any] = found["State"]
-            if found["Name"].lstrip("/").startswith(KILLED_PREFIX):
+            removing = state["Status"] in ("removing", "dead")
+            if removing or found["Name"].lstrip("/").startswith(KILLED_PREFIX):
                 raise Interrupted(f"{self.name} was killed while it ran")
             if state["Status"] != "exited":
                 raise EngineFault(f"{self.name} should have ended and is {state['Status']!r}; look at the engine's log")

@@ -78,7 +78,7 @@ class ContainerFiles:
                 if content is not None:
                     if member.size > max_bytes:
                         raise OutputTooLarge(f"{as_text(inner)!r} has {member.size} bytes, not {max_bytes}")
-                    return FileEntry(inner, file_mode(member.mode), content.read())
+                    return FileEntry(inner, file_mode(member.mode), content())
                 # The other name comes earlier in the same directory's stream, so this comes to an end.
                 return self._entry(_join(directory, _below(member.linkname)), max_bytes) if member.islnk() else None
         return None

@@ -71,9 +71,10 @@ class Engine:
     def __init__(self) -> None:
         with engine_faults("connect to the engine"):
             # Every box holds up to three connections at once.
-            self.client = docker.from_env(timeout=_ANSWER_S, max_pool_size=64)
+            self.client = docker.from_env(timeout=_ALIVE_S, max_pool_size=64)
             self.facts: dict[str, Any] = self.client.info()
         self.api = self.client.api
+        self.api.timeout = _ANSWER_S
         # Debian's package only suggests the init program; the engine reports it as N/A when it is missing.
         self.has_init = self.facts.get("InitCommit", {}).get("ID") != "N/A"
         self.image_environment = functools.lru_cache(maxsize=256)(self._image_environment)

@@ -2,41 +2,50 @@
 
 import os
 import socket
+import subprocess
 from pathlib import Path
 
-
-def owner_id(pid: int | None = None) -> str:
-    """The owner label of a process (default: this one): `host:pid:start`, start in clock ticks since boot.
-
-    Raises ProcessLookupError when there is no such process.
-    """
-    number = os.getpid() if pid is None else pid
-    start = process_start(number)
-    if start is None:
-        raise ProcessLookupError(f"there is no process {number}")
-    return f"{socket.gethostname()}:{number}:{start}"
+_PROC = Path("/proc")
 
 
-def process_start(pid: int) -> int | None:
-    """Start time of a process in clock ticks since boot (field 22 of proc(5) stat); None if it does not
-    run.
-    """
+def owner_id() -> str:
+    """The owner label of this process: `host:pid:start`."""
+    return f"{socket.gethostname()}:{os.getpid()}:{process_start(os.getpid())}"
+
+
+def process_start(pid: int) -> str | None:
+    """When a process started, as the host writes it; None if it does not run (a zombie does not)."""
+    if not (_PROC / "self").exists():
+        return _start_from_ps(pid)
     try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
+        stat = (_PROC / str(pid) / "stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The second field is the program's name in parentheses, and may itself hold blanks and parentheses.
+    # The second field is the program's name in parentheses, and may itself hold blanks and parentheses; the
+    # state is the third, the start in clock ticks since boot the 22nd: proc(5).
     fields = stat[stat.rindex(b")") + 2 :].split()
-    state, start = fields[0], fields[19]
-    return None if state in (b"Z", b"X") else int(start)
+    return None if fields[0] in (b"Z", b"X") else fields[19].decode()
+
+
+def _start_from_ps(pid: int) -> str | None:
+    """The same where there is no /proc, as on macOS: there the engine runs elsewhere, its owner here."""
+    found = subprocess.run(
+        ["ps", "-o", "state=", "-o", "lstart=", "-p", str(pid)],
+        env={"PATH": os.defpath, "LC_ALL": "C"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    state, *start = found.stdout.split() or ["Z"]
+    return None if state.startswith("Z") else "-".join(start)
 
 
 def is_leftover(owner: str, alive_owners: frozenset[str]) -> bool:
     """Whether a box of this owner is left over; see `Sandbox.reap` for the rule."""
-    host, _, process = owner.partition(":")
     if owner in alive_owners:
         return False
+    host, _, process = owner.partition(":")
     if host != socket.gethostname():
         return True
     pid, _, start = process.partition(":")
-    return not (pid.isdigit() and str(process_start(int(pid))) == start)
+    return not (pid.isdigit() and process_start(int(pid)) == start)

@@ -168,10 +168,10 @@ class ProcessSandbox:
 def _end_launcher(directory: Path) -> None:
     """Let the launcher of a box end it, and wait until it has."""
     try:
-        pid, start = map(int, (directory / LAUNCHER_FILE).read_text(encoding="ascii").split(":"))
-    except (FileNotFoundError, ValueError):
+        number, _, start = (directory / LAUNCHER_FILE).read_text(encoding="ascii").partition(":")
+    except FileNotFoundError:
         return
-    if process_start(pid) != start:
+    if not number.isdigit() or process_start(pid := int(number)) != start:
         return
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)

@@ -48,8 +48,9 @@ class Driver:
         self.workspace.state_dir.mkdir(parents=True, exist_ok=True)
         return dg.DagsterInstance.get()
 
+    @cached_property
     def definitions(self) -> dg.Definitions:
-        """The definitions as the workspace is now: freezing a set adds to them."""
+        """The definitions of the workspace; `freeze` drops them, because it adds to them."""
         return build_definitions(self.workspace, self.bench)
 
     def run(
@@ -62,7 +63,7 @@ class Driver:
         assets: Sequence[dg.AssetKey] | None = None,
     ) -> None:
         """Run a job to its end. Raises JobFailed when any of it failed."""
-        definition = self.definitions().resolve_job_def(job)
+        definition = self.definitions.resolve_job_def(job)
         result = definition.execute_in_process(
             run_config={**_QUIET, **({"ops": dict(ops)} if ops else {})},
             instance=self.instance,
@@ -88,13 +89,9 @@ class Driver:
         that could be done was done.
         """
         failures: list[str] = []
-        for config in repositories:
-            self._collect(failures, jobs.BUILD_IMAGES, partition=config.name)
-            image = self.bench.lake.rows("task_images", config.name)[0]
-            if image["status"] != "built":
-                failures.append(f"{config.name}: {image['status']}: {image['log_tail']}")
+        ready = [config.name for config in repositories if self._build_images(config.name, failures)]
         ops = {"validation_runs": {"config": {"same_day": same_day}}}
-        chosen = [key for config in repositories for key in self._candidates(config.name, newest)]
+        chosen = [key for name in ready for key in self._candidates(name, newest)]
         waiting: list[tuple[str, ValidationPass]] = []
         for validation_pass in ValidationPass:
             wanted = chosen
@@ -110,9 +107,11 @@ class Driver:
             raise JobFailed(jobs.VALIDATE, failures)
         return waiting
 
-    def freeze(self, name: str, *, provisional: bool) -> None:
-        """Freeze the valid candidates as a task set. Raises JobFailed."""
-        self.run(jobs.FREEZE, ops={"freeze": {"config": {"name": name, "provisional": provisional}}})
+    def freeze(self, name: str, repositories: Sequence[str], *, provisional: bool) -> None:
+        """Freeze the valid candidates of `repositories` as a task set. Raises JobFailed."""
+        options = {"name": name, "repositories": list(repositories), "provisional": provisional}
+        self.run(jobs.FREEZE, ops={"freeze": {"config": options}})
+        del self.definitions
 
     def calibrate(self, sweep: SweepConfig) -> None:
         """Calibrate every task of a sweep's set. Raises JobFailed."""
@@ -142,6 +141,17 @@ class Driver:
         except JobFailed as failed:
             failures += failed.reasons
 
+    def _build_images(self, repository: str, failures: list[str]) -> bool:
+        """Build a repository's images; whether its candidates can run. A failed build costs no other repository."""
+        self._collect(failures, jobs.BUILD_IMAGES, partition=repository)
+        rows = self.bench.lake.rows("task_images", repository)
+        failures += [
+            f"{repository}: the environment was not built ({row['status']}):\n{row['log_tail']}"
+            for row in rows
+            if row["status"] != "built"
+        ]
+        return any(row["status"] == "built" for row in rows)
+
     def _candidates(self, repository: str, newest: int | None) -> list[str]:
         rows = self.bench.lake.rows("candidate_commits", repository)
         kept = [row["candidate_id"] for row in rows if row["reason"] == "kept"]
@@ -169,6 +179,14 @@ def set_dagster_home(workspace: Workspace) -> None:
     os.environ["EVALPIPE_STATE_DIR"] = str(workspace.state_dir)
     os.environ["EVALPIPE_WORKSPACE"] = str(workspace.root)
     os.environ["MPLCONFIGDIR"] = str(workspace.state_dir / "matplotlib")
+
+
+def initialise_instance(workspace: Workspace) -> None:
+    """Make the instance before the UI's processes start: two that start together on a fresh one can break it."""
+    set_dagster_home(workspace)
+    workspace.state_dir.mkdir(parents=True, exist_ok=True)
+    with dg.DagsterInstance.get() as instance:
+        instance.upgrade()
 
 
 def known_sweep(workspace: Workspace, name: str) -> SweepConfig:

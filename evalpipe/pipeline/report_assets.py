@@ -12,7 +12,7 @@ from evalpipe.config import AgentConfig, SweepConfig
 from evalpipe.lake import write_atomically
 from evalpipe.pipeline.history_assets import Bench
 from evalpipe.pipeline.sweep_assets import graded_keys, group_of
-from evalpipe.reports import SweepResults, category_markdown, scoreboard_png, html_report, scoreboard_markdown, summary
+from evalpipe.reports import SweepResults, category_markdown, html_report, scoreboard_markdown, scoreboard_png, summary
 from evalpipe.stages.reporting import gather_results, report_path
 
 

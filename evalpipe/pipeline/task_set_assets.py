@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+from pydantic import Field
 
 from evalpipe.config import RepositoryConfig
 from evalpipe.pipeline.batch import PartitionDone, PartitionFailed, end_batch, run_batch
@@ -32,9 +33,11 @@ class TaskSetAssets:
 
 
 class FreezeOptions(dg.Config):
-    """Run configuration of the freeze job: the set's name, and whether same-day tasks are admitted."""
+    """Run configuration of the freeze job: the set's name, the repositories (none: all), and whether same-day tasks
+    are admitted."""
 
     name: str
+    repositories: list[str] = Field(default_factory=list)
     provisional: bool = False
 
 
@@ -107,7 +110,8 @@ def freeze_job(repositories: Mapping[str, RepositoryConfig]) -> dg.JobDefinition
 
     @dg.op(name="freeze")
     def freeze_op(context: dg.OpExecutionContext, config: FreezeOptions, bench: Bench) -> None:
-        record = freeze_task_set(bench, config.name, list(repositories.values()), provisional=config.provisional)
+        chosen = [repositories[name] for name in config.repositories or repositories]
+        record = freeze_task_set(bench, config.name, chosen, provisional=config.provisional)
         loaded = load_task_set(bench.workspace.task_sets_dir / record.name)
         context.log_event(
             dg.AssetMaterialization(

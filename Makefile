@@ -1,0 +1,35 @@
+# Two commands matter: `make demo` and `make test`. Both make the virtual environment first.
+
+PYTHON ?= python3
+BIN := .venv/bin
+# Touched when the packages of pyproject.toml are in.
+INSTALLED := .venv/.installed
+
+.PHONY: demo test check ui clean
+
+demo: $(INSTALLED)
+	$(BIN)/evalpipe demo
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest
+
+# Lint, types, import rules, and the tests that take seconds and no engine: under two minutes.
+check: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -m "not slow and not docker"
+
+ui: $(INSTALLED)
+	$(BIN)/evalpipe ui
+
+clean:
+	rm -rf .venv data/lake data/state data/task_sets/demo
+
+$(INSTALLED): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "evalpipe needs Python 3.11 or newer; name one with: make PYTHON=python3.12 demo" >&2; exit 2; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@

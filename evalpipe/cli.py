@@ -1,0 +1,357 @@
+"""`evalpipe …`: a thin layer over the same Dagster jobs that the UI runs.
+
+Dagster takes over a second to import, so commands import what they need when they run: help answers at once.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from evalpipe import console
+
+if TYPE_CHECKING:
+    from evalpipe.config import RepositoryConfig, SweepConfig
+    from evalpipe.pipeline.driver import Driver
+    from evalpipe.stages.bench import Workbench
+
+FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130
+
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines on the output stream.")
+_agents = click.option("--agent", "agents", multiple=True, metavar="NAME", help="Only this agent; may be repeated.")
+_repositories = click.argument("repositories", nargs=-1, metavar="[REPOSITORY]...")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--workspace",
+    type=click.Path(path_type=Path),
+    help="The workspace; by default the one around the current folder, or EVALPIPE_WORKSPACE.",
+)
+@click.version_option(package_name="evalpipe")
+@click.pass_context
+def cli(context: click.Context, workspace: Path | None) -> None:
+    """A private benchmark for coding agents, made from your team's own git history.
+
+    The way: init, doctor, mine, validate (again on another day), freeze, run, grade, report.
+    """
+    context.obj = workspace
+
+
+@cli.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+def init(folder: Path) -> None:
+    """Write a commented workspace for your own repository into FOLDER."""
+    from evalpipe.config.init import write_workspace
+
+    for path in write_workspace(folder):
+        click.echo(path)
+    console.note(f"next: edit {folder}/data/repos/example.yaml, then `cd {folder}` and `evalpipe doctor`")
+
+
+@cli.command()
+@_as_json
+@click.pass_obj
+def doctor(workspace: Path | None, as_json: bool) -> None:
+    """Say what is missing on this machine and in this workspace, and how to get it."""
+    from dataclasses import asdict
+
+    from evalpipe.config import ConfigError, find_workspace
+    from evalpipe.config.doctor import examine_machine, is_fit
+
+    try:
+        found = find_workspace(workspace)
+    except ConfigError as error:
+        if workspace is not None:
+            raise
+        console.note(f"{error}\nlooking at the machine alone")
+        found = None
+    findings = examine_machine(found)
+    click.echo(json.dumps([asdict(one) for one in findings]) if as_json else console.findings_text(findings))
+    if not is_fit(findings):
+        sys.exit(FAILED)
+
+
+@cli.command()
+@_repositories
+@click.option("--dry-run", is_flag=True, help="Only look, and write nothing but the mirror.")
+@_as_json
+@click.pass_obj
+def mine(workspace: Path | None, repositories: Sequence[str], dry_run: bool, as_json: bool) -> None:
+    """Look at every merged change and say which are candidates, and why the others are not."""
+    from evalpipe.reports import funnel_text
+    from evalpipe.stages.mining import look_at_history, mining_funnel, stored_mining_funnel
+
+    bench = _bench(workspace)
+    chosen = _chosen_repositories(bench, repositories)
+    if dry_run:
+        funnels = {config.name: mining_funnel(look_at_history(bench, config)) for config in chosen}
+    else:
+        _driver(bench).mine(chosen)
+        funnels = {config.name: stored_mining_funnel(bench, [config.name]) for config in chosen}
+    if as_json:
+        total: dict[str, int] = {}
+        for funnel in funnels.values():
+            for reason, count in funnel:
+                total[reason] = total.get(reason, 0) + count
+        by_name = {name: dict(funnel) for name, funnel in funnels.items()}
+        click.echo(json.dumps({"funnel": total, "repositories": by_name, "dry_run": dry_run}))
+    else:
+        for name, funnel in funnels.items():
+            click.echo(f"{name}\n{funnel_text(funnel, [])}")
+    without = [name for name, funnel in funnels.items() if not dict(funnel).get("kept")]
+    if without:
+        _fail(
+            f"no candidates in {', '.join(without)}: a candidate changes source and tests. The funnel says why each "
+            f"change fell; `paths` in data/repos/{without[0]}.yaml tells tests and source apart"
+        )
+
+
+@cli.command()
+@_repositories
+@click.option("--newest", type=click.IntRange(min=1), help="Only so many of the newest candidates of each repository.")
+@click.option("--same-day", is_flag=True, help="Run the second pass today too; its tasks are then provisional.")
+@_as_json
+@click.pass_obj
+def validate(
+    workspace: Path | None, repositories: Sequence[str], newest: int | None, same_day: bool, as_json: bool
+) -> None:
+    """Run the tests of candidates before and after their change: each pass that is due."""
+    from evalpipe.reports import funnel_text
+    from evalpipe.stages.mining import stored_validation_funnel
+
+    bench = _bench(workspace)
+    chosen = _chosen_repositories(bench, repositories)
+    for config in chosen:
+        if not bench.lake.has("candidate_commits", config.name):
+            _fail(f"{config.name} was not mined yet: run `evalpipe mine {config.name}` first")
+    _say_sandbox(bench)
+    waiting = _driver(bench).validate(chosen, newest=newest, same_day=same_day)
+    funnel = stored_validation_funnel(bench, [config.name for config in chosen])
+    if as_json:
+        click.echo(json.dumps({"classes": dict(funnel), "second_passes_waiting": len(waiting)}))
+    else:
+        click.echo(funnel_text([], funnel))
+    if waiting:
+        console.note(f"{len(waiting)} second passes are due from tomorrow (UTC): run the same again then")
+
+
+@cli.command()
+@click.argument("name")
+@_repositories
+@click.option("--provisional", is_flag=True, help="Admit tasks of which both passes ran on one day.")
+@click.pass_obj
+def freeze(workspace: Path | None, name: str, repositories: Sequence[str], provisional: bool) -> None:
+    """Freeze the valid candidates as the task set NAME."""
+    from evalpipe.tasks import load_task_set
+
+    bench = _bench(workspace)
+    chosen = _chosen_repositories(bench, repositories)
+    _driver(bench).freeze(name, [config.name for config in chosen], provisional=provisional)
+    record = load_task_set(bench.workspace.task_sets_dir / name).record
+    mark = ", provisional: both validation passes of some tasks ran on one day" if record.provisional else ""
+    click.echo(f"task set {name}: {len(record.tasks)} tasks, revision {record.revision}{mark}")
+
+
+@cli.command()
+@click.argument("sweep")
+@_agents
+@click.pass_obj
+def run(workspace: Path | None, sweep: str, agents: Sequence[str]) -> None:
+    """Run the agents of SWEEP on its tasks: calibration first, then every attempt that is missing."""
+    bench, config, chosen = _open_sweep(workspace, sweep, agents)
+    _say_sandbox(bench)
+    driver = _driver(bench)
+    driver.calibrate(config)
+    driver.attempt(config, chosen)
+    click.echo(f"{sweep}: every attempt of {', '.join(chosen)} is made")
+    console.note(f"next: evalpipe grade {sweep}")
+
+
+@cli.command()
+@click.argument("sweep")
+@_agents
+@click.pass_obj
+def grade(workspace: Path | None, sweep: str, agents: Sequence[str]) -> None:
+    """Grade the attempts of SWEEP. Runs no agent; what was graded before is not graded again."""
+    bench, config, chosen = _open_sweep(workspace, sweep, agents)
+    _say_sandbox(bench)
+    _driver(bench).grade(config, chosen)
+    click.echo(f"{sweep}: every attempt of {', '.join(chosen)} is graded")
+    console.note(f"next: evalpipe report {sweep}")
+
+
+@cli.command()
+@click.argument("sweep")
+@_as_json
+@click.pass_obj
+def report(workspace: Path | None, sweep: str, as_json: bool) -> None:
+    """Write the report of SWEEP and print its scoreboard."""
+    from evalpipe.reports import funnel_text, scoreboard_text, summary
+    from evalpipe.stages.reporting import gather_results, report_path
+
+    bench, config, _ = _open_sweep(workspace, sweep, ())
+    _driver(bench).report(config)
+    results = gather_results(bench, config, bench.workspace.load_agents().items)
+    path = report_path(bench, sweep)
+    if as_json:
+        click.echo(json.dumps({**summary(results), "report": str(path)}, allow_nan=False))
+    else:
+        click.echo(f"{funnel_text(results.mining, results.validation)}\n\n{scoreboard_text(results)}\n\nreport: {path}")
+
+
+@cli.command()
+@_as_json
+@click.pass_obj
+def status(workspace: Path | None, as_json: bool) -> None:
+    """Say where everything stands, and what the next step is."""
+    from evalpipe.stages.status import workspace_status
+
+    found = workspace_status(_bench(workspace))
+    click.echo(json.dumps(found.to_json()) if as_json else console.status_text(found))
+
+
+@cli.command()
+@click.pass_obj
+def demo(workspace: Path | None) -> None:
+    """Run the whole pipeline on the demo repository, as far as it is not done yet."""
+    from evalpipe.demo.build import build_demo_repository
+    from evalpipe.reports import funnel_text, scoreboard_text
+    from evalpipe.stages.demo import forget_unusable_task_set
+    from evalpipe.stages.reporting import gather_results, report_path
+
+    started = time.monotonic()
+    bench = _bench(workspace)
+    build_demo_repository(bench.workspace.data / "demo", bench.workspace.lake_dir / "demo" / "repository")
+    _say_sandbox(bench)
+    driver = _driver(bench)
+    repository = bench.workspace.load_repository("demo")
+    driver.mine([repository])
+    driver.validate([repository], newest=None, same_day=True)
+    forget_unusable_task_set(bench, "demo")
+    driver.freeze("demo", ["demo"], provisional=True)
+    _, sweep, agents = _open_sweep(workspace, "demo", ())
+    driver.calibrate(sweep)
+    driver.attempt(sweep, agents)
+    driver.grade(sweep, agents)
+    driver.report(sweep)
+    results = gather_results(bench, sweep, bench.workspace.load_agents().items)
+    click.echo(f"{funnel_text(results.mining, results.validation)}\n\n{scoreboard_text(results)}\n")
+    click.echo(f"report: {report_path(bench, sweep.name)}  ({time.monotonic() - started:.0f} s)")
+
+
+@cli.command()
+@click.option("--port", default=3000, show_default=True, help="Port on this machine.")
+@click.pass_obj
+def ui(workspace: Path | None, port: int) -> None:
+    """Open the pipeline in the Dagster UI, with its state below data/."""
+    from evalpipe.config import find_workspace
+    from evalpipe.pipeline.driver import initialise_instance
+
+    found = find_workspace(workspace)
+    initialise_instance(found)
+    program = str(Path(sys.executable).with_name("dagster"))
+    arguments = [program, "dev", "-w", str(found.root / "workspace.yaml"), "-h", "127.0.0.1", "-p", str(port)]
+    os.chdir(found.root)
+    os.execv(program, arguments)
+
+
+def main() -> None:
+    """Run the command line. Exit codes: 0 done as asked, 1 not all of it, 2 wrong use or configuration, 130 stopped."""
+    signal.signal(signal.SIGTERM, _stop)
+    with _errors_as_exit_codes():
+        cli.main(standalone_mode=False)
+
+
+@contextmanager
+def _errors_as_exit_codes() -> Iterator[None]:
+    from evalpipe.config.problems import ConfigError
+
+    try:
+        yield
+    except click.exceptions.Exit as end:
+        sys.exit(end.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        _fail("stopped; everything that was finished is kept: run the same again to go on", INTERRUPTED)
+    except ConfigError as error:
+        _fail(str(error), WRONG_USE)
+    except Exception as error:
+        if not _is_known(error):
+            raise
+        _fail(str(error))
+
+
+def _is_known(error: Exception) -> bool:
+    """Whether an error speaks to the user: those of evalpipe's own modules do; any other is a fault, with its trace."""
+    module = type(error).__module__
+    if module.startswith("dagster") and type(error).__name__ == "DagsterExecutionInterruptedError":
+        return True
+    return module.startswith("evalpipe.")
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _fail(text: str, code: int = FAILED) -> NoReturn:
+    console.note(f"evalpipe: {text}")
+    sys.exit(code)
+
+
+def _bench(workspace: Path | None) -> "Workbench":
+    from evalpipe.config import find_workspace
+    from evalpipe.stages.bench import Workbench
+
+    return Workbench(find_workspace(workspace), progress=console.progress)
+
+
+def _driver(bench: "Workbench") -> "Driver":
+    from evalpipe.pipeline.driver import Driver
+
+    return Driver(bench)
+
+
+def _say_sandbox(bench: "Workbench") -> None:
+    facts = bench.sandbox.describe()
+    if facts.name == "docker":
+        console.note(f"sandbox: {facts.engine_version}")
+    else:
+        console.note(f"sandbox: processes, because no Docker engine answers; isolation is weaker ({facts.isolation})")
+
+
+def _chosen_repositories(bench: "Workbench", names: Sequence[str]) -> "list[RepositoryConfig]":
+    from evalpipe.config import ConfigError
+
+    workspace = bench.workspace
+    if names:
+        return [workspace.load_repository(name) for name in names]
+    loaded = workspace.load_repositories()
+    if loaded.problems:
+        raise ConfigError(loaded.problems)
+    if not loaded.items:
+        _fail(f"there is no repository in {workspace.repos_dir}: write one, as `evalpipe init` shows", WRONG_USE)
+    return list(loaded.items.values())
+
+
+def _open_sweep(
+    workspace: Path | None, name: str, agents: Sequence[str]
+) -> "tuple[Workbench, SweepConfig, Sequence[str]]":
+    from evalpipe.pipeline.driver import known_sweep
+
+    bench = _bench(workspace)
+    sweep = known_sweep(bench.workspace, name)
+    unknown = sorted(set(agents) - set(sweep.agents))
+    if unknown:
+        _fail(f"{', '.join(unknown)}: not in sweep {name}, which has {', '.join(sweep.agents)}", WRONG_USE)
+    return bench, sweep, list(agents) or list(sweep.agents)

@@ -1,0 +1,92 @@
+"""How the command line talks: progress on the error stream, results on the output stream."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evalpipe.config.doctor import Finding
+    from evalpipe.stages.bench import Advance
+    from evalpipe.stages.status import WorkspaceStatus
+
+_PLAIN_LINES = 4
+"""How many lines a stage prints where there is no terminal: a log wants signs of life, not a bar."""
+
+
+@contextmanager
+def progress(label: str, steps: int) -> "Iterator[Advance]":
+    """Show a bar on a terminal, and a few plain lines elsewhere."""
+    if not steps:
+        yield lambda: None
+    elif sys.stderr.isatty():
+        from tqdm import tqdm
+
+        with tqdm(total=steps, desc=label, unit="", leave=True, file=sys.stderr, dynamic_ncols=True) as bar:
+
+            def move() -> None:
+                bar.update()
+
+            yield move
+    else:
+        done = 0
+
+        def advance() -> None:
+            nonlocal done
+            done += 1
+            if done == steps or done * _PLAIN_LINES // steps > (done - 1) * _PLAIN_LINES // steps:
+                note(f"{label}: {done} of {steps}")
+
+        yield advance
+
+
+def note(text: str) -> None:
+    """Say something beside the result."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def status_text(status: "WorkspaceStatus") -> str:
+    """The workspace on one screen."""
+    lines = ["Repositories"]
+    for repository in status.repositories:
+        classes = ", ".join(f"{count} {name}" for name, count in repository.classes.items()) or "not classified yet"
+        lines += [
+            f"  {repository.name}: {repository.changes} changes, {repository.kept} candidates; "
+            f"first pass {repository.first_passes}, second pass {repository.second_passes} "
+            f"({repository.second_passes_due} due now)",
+            f"    {classes}",
+        ]
+    lines.append("Task sets")
+    for task_set in status.task_sets:
+        mark = ", provisional" if task_set.provisional else ""
+        lines.append(
+            f"  {task_set.name}: {task_set.tasks} tasks, revision {task_set.revision[:12]}{mark}; "
+            f"{task_set.calibrated} calibrated"
+        )
+    lines.append("Sweeps")
+    for sweep in status.sweeps:
+        lines.append(
+            f"  {sweep.name} over {sweep.task_set}" + (f": waits, {sweep.waits_for}" if sweep.waits_for else "")
+        )
+        lines += [
+            f"    {agent.name}: {agent.attempted} of {agent.samples} attempted, {agent.invalid} invalid, "
+            f"{agent.graded} graded"
+            for agent in sweep.agents
+        ]
+        if sweep.report:
+            lines.append(f"    report: {sweep.report}")
+    if status.problems:
+        lines += ["Problems", *(f"  {problem}" for problem in status.problems)]
+    steps = status.next_steps or ["nothing is due"]
+    return "\n".join([*lines, "Next", *(f"  {step}" for step in steps)])
+
+
+def findings_text(findings: "Sequence[Finding]") -> str:
+    """What the doctor found, one line each, with the remedy where something is missing."""
+    lines = []
+    for finding in findings:
+        mark = "ok     " if finding.ok else "MISSING" if finding.required else "note   "
+        lines.append(f"{mark} {finding.name}: {finding.detail}")
+        if not finding.ok and finding.remedy:
+            lines.append(f"        {finding.remedy}")
+    return "\n".join(lines)

@@ -1,0 +1,188 @@
+"""Where a workspace stands: what is done, what waits, and the next command. Reads the lake, runs nothing."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from evalpipe.agents import OUTCOME_RULES, AttemptOutcome
+from evalpipe.config import AgentConfig, SweepConfig
+from evalpipe.stages.bench import Workbench
+from evalpipe.stages.calibrating import calibration_rows, is_calibrated
+from evalpipe.stages.reporting import report_path
+from evalpipe.stages.sweeps import find_agent_sweep, load_sweep_task_set, sample_keys
+from evalpipe.stages.validating import ValidationPass, second_pass_due
+from evalpipe.tasks import LoadedTaskSet, TaskSetError, frozen_sets, load_task_set
+from evalpipe.validation import ValidationClass
+
+
+@dataclass
+class RepositoryStatus:
+    """A repository: changes seen, candidates kept, passes done, second passes that could run now, classes."""
+
+    name: str
+    changes: int
+    kept: int
+    first_passes: int
+    second_passes: int
+    second_passes_due: int
+    classes: dict[str, int]
+
+
+@dataclass
+class TaskSetStatus:
+    """A frozen set."""
+
+    name: str
+    tasks: int
+    revision: str
+    provisional: bool
+    calibrated: int
+
+
+@dataclass
+class AgentStatus:
+    """One agent of a sweep, in samples: asked for, attempted so that they count, invalid, graded."""
+
+    name: str
+    samples: int
+    attempted: int
+    invalid: int
+    graded: int
+
+
+@dataclass
+class SweepStatus:
+    """A sweep that is not archived; `waits_for` names what keeps it from running."""
+
+    name: str
+    task_set: str
+    agents: list[AgentStatus] = field(default_factory=list)
+    report: str | None = None
+    waits_for: str | None = None
+
+
+@dataclass
+class WorkspaceStatus:
+    """The whole workspace. `problems` are files that do not load; `next_steps` are commands, the first one first."""
+
+    repositories: list[RepositoryStatus]
+    task_sets: list[TaskSetStatus]
+    sweeps: list[SweepStatus]
+    problems: list[str]
+    next_steps: list[str]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def workspace_status(bench: Workbench) -> WorkspaceStatus:
+    """Gather the status of a workspace. Raises LakeError when a table cannot be read."""
+    workspace = bench.workspace
+    repositories, agents, sweeps = workspace.load_repositories(), workspace.load_agents(), workspace.load_sweeps()
+    problems = [*repositories.problems, *agents.problems, *sweeps.problems, *workspace.check_references()]
+    texts = [str(problem) for problem in problems]
+    found = WorkspaceStatus(
+        repositories=[_repository(bench, name) for name in repositories.items],
+        task_sets=_task_sets(bench, texts),
+        sweeps=[_sweep(bench, sweep, agents.items) for sweep in sweeps.items.values() if not sweep.archived],
+        problems=texts,
+        next_steps=[],
+    )
+    found.next_steps = _next_steps(found)
+    return found
+
+
+def _repository(bench: Workbench, name: str) -> RepositoryStatus:
+    rows = bench.lake.rows("candidate_commits", name)
+    kept = [row["candidate_id"] for row in rows if row["reason"] == "kept"]
+    done = {one: {key for key in kept if bench.lake.has("validation_runs", key, one)} for one in ValidationPass}
+    classes: dict[str, int] = {}
+    for row in bench.lake.rows("validated_tasks", name):
+        classes[row["validation_class"]] = classes.get(row["validation_class"], 0) + 1
+    return RepositoryStatus(
+        name=name,
+        changes=len(rows),
+        kept=len(kept),
+        first_passes=len(done[ValidationPass.FIRST]),
+        second_passes=len(done[ValidationPass.SECOND]),
+        second_passes_due=sum(
+            second_pass_due(bench, key) for key in done[ValidationPass.FIRST] - done[ValidationPass.SECOND]
+        ),
+        classes=classes,
+    )
+
+
+def _task_sets(bench: Workbench, problems: list[str]) -> list[TaskSetStatus]:
+    found = []
+    for folder in frozen_sets(bench.workspace.task_sets_dir):
+        try:
+            task_set = load_task_set(folder)
+        except TaskSetError as error:
+            problems.append(str(error))
+            continue
+        record = task_set.record
+        found.append(
+            TaskSetStatus(
+                record.name, len(task_set.tasks), record.revision, record.provisional, _calibrated(bench, task_set)
+            )
+        )
+    return found
+
+
+def _calibrated(bench: Workbench, task_set: LoadedTaskSet) -> int:
+    return sum(is_calibrated(calibration_rows(bench, task_set, task_id)) for task_id in task_set.tasks)
+
+
+def _sweep(bench: Workbench, sweep: SweepConfig, agents: dict[str, AgentConfig]) -> SweepStatus:
+    status = SweepStatus(sweep.name, sweep.task_set)
+    try:
+        task_set = load_sweep_task_set(bench, sweep)
+    except TaskSetError as error:
+        status.waits_for = str(error)
+        return status
+    for name in sweep.agents:
+        if name in agents:
+            status.agents.append(_agent(bench, sweep, agents[name], task_set))
+    path = report_path(bench, sweep.name)
+    status.report = str(path) if path.exists() else None
+    return status
+
+
+def _agent(bench: Workbench, sweep: SweepConfig, agent: AgentConfig, task_set: LoadedTaskSet) -> AgentStatus:
+    part = find_agent_sweep(bench, sweep, agent, task_set)
+    asked = {(key.task_id, key.sample) for key in sample_keys(sweep, task_set)}
+    last: dict[tuple[str, str], tuple[int, bool]] = {}
+    graded: set[tuple[str, str]] = set()
+    for mode in part.manifests:
+        place = (sweep.name, agent.name, part.configuration(mode))
+        for row in (
+            bench.lake.read("agent_runs", *place).select(["task_id", "sample", "attempt", "outcome"]).to_pylist()
+        ):
+            key = (row["task_id"], row["sample"])
+            counts = OUTCOME_RULES[AttemptOutcome(row["outcome"])].counts
+            last[key] = max(last.get(key, (0, False)), (row["attempt"], counts))
+        rows = bench.lake.read("graded_results", *place).select(["task_id", "sample"]).to_pylist()
+        graded |= {(row["task_id"], row["sample"]) for row in rows}
+    attempted = [counts for key, (_, counts) in last.items() if key in asked]
+    return AgentStatus(agent.name, len(asked), sum(attempted), len(attempted) - sum(attempted), len(graded & asked))
+
+
+def _next_steps(status: WorkspaceStatus) -> list[str]:
+    steps = ["evalpipe doctor"] if status.problems else []
+    for repository in status.repositories:
+        if not repository.changes:
+            steps.append(f"evalpipe mine {repository.name}")
+        elif repository.first_passes < repository.kept or repository.second_passes_due:
+            steps.append(f"evalpipe validate {repository.name}")
+    valid = sum(repository.classes.get(ValidationClass.VALID, 0) for repository in status.repositories)
+    frozen = {task_set.name for task_set in status.task_sets}
+    for sweep in status.sweeps:
+        if sweep.task_set not in frozen:
+            if valid:
+                steps.append(f"evalpipe freeze {sweep.task_set}")
+        elif any(agent.attempted < agent.samples for agent in sweep.agents):
+            steps.append(f"evalpipe run {sweep.name}")
+        elif any(agent.graded < agent.samples for agent in sweep.agents):
+            steps.append(f"evalpipe grade {sweep.name}")
+        elif sweep.report is None:
+            steps.append(f"evalpipe report {sweep.name}")
+    return steps

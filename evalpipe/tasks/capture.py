@@ -28,15 +28,17 @@ class CapturedPatch:
 def capture_patch(scratch: ScratchObjects, parent: str, files: Iterable[TreeFile]) -> CapturedPatch:
     """Return what turns the tree of `parent` into `files`, the whole working tree as it was left.
 
-    Ignored and untracked files count as work; git directories and the caches of `CACHE_FOLDERS` do not.
-    A file that the agent could not have meant to delete (a submodule's folder) is kept as it was.
+    Ignored and untracked files count as work; git directories and the caches of `CACHE_FOLDERS` do not: what the
+    parent has of them, and its submodules, is kept as it was. Raises TreeNotWritten when a name that was left
+    behind is one that git holds unsafe.
     """
     base = scratch.read_tree(parent)
-    changes: dict[bytes, TreeEntry | None] = {
-        path: None for path, entry in base.items() if entry.mode != SUBMODULE_MODE
-    }
     submodules = tuple(path + b"/" for path, entry in base.items() if entry.mode == SUBMODULE_MODE)
-    pending: list[TreeFile] = []
+    changes: dict[bytes, TreeEntry | None] = {
+        path: None for path, entry in base.items() if entry.mode != SUBMODULE_MODE and not _is_no_work(path)
+    }
+    pending: list[bytes] = []
+    pending_bytes = 0
     for file in files:
         if _is_no_work(file.path) or file.path.startswith(submodules):
             continue
@@ -45,11 +47,12 @@ def capture_patch(scratch: ScratchObjects, parent: str, files: Iterable[TreeFile
             del changes[file.path]
             continue
         changes[file.path] = entry
-        pending.append(file)
-        if sum(len(waiting.data) for waiting in pending) > _WRITE_TOGETHER_BYTES:
-            scratch.write_blobs(waiting.data for waiting in pending)
-            pending.clear()
-    scratch.write_blobs(waiting.data for waiting in pending)
+        pending.append(file.data)
+        pending_bytes += len(file.data)
+        if pending_bytes > _WRITE_TOGETHER_BYTES:
+            scratch.write_blobs(pending)
+            pending, pending_bytes = [], 0
+    scratch.write_blobs(pending)
     if not changes:
         return CapturedPatch(b"", 0)
     return CapturedPatch(scratch.diff(parent, scratch.write_tree(parent, changes)), len(changes))

@@ -118,5 +118,5 @@ def revision_of(name: str, selection_rule: str, entries: tuple[TaskSetEntry, ...
 
 def canonical_json(record: BaseModel) -> bytes:
     """The one JSON form of a record: sorted keys, two spaces, ASCII, a newline at the end."""
-    document: dict[str, Any] = record.model_dump(mode="python")
-    return json.dumps(document, indent=2, sort_keys=True, default=list).encode("ascii") + b"\n"
+    document: dict[str, Any] = record.model_dump(mode="json")
+    return json.dumps(document, indent=2, sort_keys=True).encode("ascii") + b"\n"

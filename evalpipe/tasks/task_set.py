@@ -1,7 +1,6 @@
 """Frozen task sets: written once, checked whenever they are read, never changed."""
 
 import hashlib
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -110,7 +109,11 @@ def load_task_set(folder: Path) -> LoadedTaskSet:
         _read_patch(folder, task.task_id, "gold", task.gold_patch_sha256)
         _read_patch(folder, task.task_id, "test", task.test_patch_sha256)
         tasks[task.task_id] = task
-    if record.revision != revision_of(record.name, record.selection_rule, record.tasks):
+    if (
+        record.name != folder.name
+        or record.provisional != any(task.provisional for task in tasks.values())
+        or record.revision != revision_of(record.name, record.selection_rule, record.tasks)
+    ):
         raise TaskSetError(f"{folder / _SET_FILE} was changed after freezing: restore it from git, or freeze a new set")
     return LoadedTaskSet(folder, record, tasks)
 
@@ -134,7 +137,7 @@ def _parse(path: Path, kind: type[Record]) -> Record:
         return kind.model_validate_json(path.read_bytes())
     except FileNotFoundError as error:
         raise TaskSetError(f"{path} is missing: restore it from git, or freeze a new set") from error
-    except (ValidationError, json.JSONDecodeError) as error:
+    except ValidationError as error:
         raise TaskSetError(f"{path} is not a {kind.__name__} record: {error}") from error
 
 

@@ -13,6 +13,7 @@ from evalpipe.history import (
     check_patch_result,
     steers_tests,
 )
+from evalpipe.history.objects import folders_above
 
 PATCH_BYTES = 10 * 1024 * 1024
 """The largest change of a human in the histories that evalpipe was tried on is under 3 MB."""
@@ -64,20 +65,27 @@ def graded_tree(scratch: ScratchObjects, parent: str, commit: str, patch: bytes,
         applied = scratch.read_tree(scratch.apply_patch(parent, patch))
     except PatchDoesNotApply as error:
         raise PatchRefused(PatchRefusal.DOES_NOT_APPLY, str(error)) from error
+    except TreeNotWritten as error:
+        raise PatchRefused(PatchRefusal.UNSAFE, str(error)) from error
     original, reference = scratch.read_tree(parent), scratch.read_tree(commit)
     violations = check_patch_result(original, applied, lambda oid: _blob(scratch, oid))
     if violations:
         raise PatchRefused(PatchRefusal.UNSAFE, "; ".join(str(violation) for violation in violations[:5]))
-    wanted = {path: entry for path, entry in applied.items() if not is_trusted(rules, path)}
-    wanted |= {path: entry for path, entry in reference.items() if is_trusted(rules, path)}
+    trusted = {path: entry for path, entry in reference.items() if is_trusted(rules, path)}
+    folders = {folder for path in trusted for folder in folders_above(path)}
+    # A file in the place of a folder of tests, or below a trusted file, would take what is trusted away.
+    displacing = {
+        path for path in applied if path in folders or any(folder in trusted for folder in folders_above(path))
+    }
+    product = {path: entry for path, entry in applied.items() if path not in displacing and not is_trusted(rules, path)}
+    wanted = product | trusted
     changes = {path: wanted.get(path) for path in {*original, *wanted} if wanted.get(path) != original.get(path)}
     ignored = sorted(
-        path for path in {*original, *applied} if is_trusted(rules, path) and applied.get(path) != original.get(path)
+        path
+        for path in {*original, *applied}
+        if applied.get(path) != original.get(path) and (path in displacing or is_trusted(rules, path))
     )
-    try:
-        return GradedTree(scratch.write_tree(parent, changes), tuple(ignored))
-    except TreeNotWritten as error:
-        raise PatchRefused(PatchRefusal.UNSAFE, str(error)) from error
+    return GradedTree(scratch.write_tree(parent, changes), tuple(ignored))
 
 
 def is_trusted(rules: PathRules, path: bytes) -> bool:

@@ -1,24 +1,98 @@
-"""Pytest plugin that runs inside the sandbox: it writes the phases of every test and adds the canary.
+"""Program that runs inside the sandbox: pytest, with a plugin that writes the phases of every test and adds the canary.
 
-It is put beside the repository, never into it, and imports nothing but pytest, so it runs with the team's own
-pytest (6 or newer) on the team's own Python (3.7 or newer). JUnit XML is not enough: it has no node ids and
-shows a non-strict xpass as a plain pass.
+It lies beside the repository, never in it, and imports nothing but pytest, so it runs with the team's own pytest
+(6 or newer) on the team's own Python (3.7 or newer). JUnit XML is not enough: it has no node ids and shows a
+non-strict xpass as a plain pass. It is started as a file because `python -m pytest -p name` looks for both names
+in the tested tree first.
 """
 
 import json
 import os
+import sys
+from pathlib import Path
 
 import pytest
 
-with open(os.environ.pop("EVALPIPE_SETTINGS"), encoding="utf-8") as _file:
-    _SETTINGS = json.load(_file)
-_REPORT = open(_SETTINGS["report"], "a", encoding="ascii")
 _MESSAGE_CHARACTERS = 4000
+# Set by a repository's own settings, these run tests where this plugin is not (pytest-xdist), or stop early.
+_OVERRULED_OPTIONS = {"numprocesses": 0, "dist": "no", "tx": [], "stepwise": False, "stepwise_skip": False}
 
 
-def _write(kind, **fields):
-    _REPORT.write(json.dumps(dict(fields, kind=kind)) + "\n")
-    _REPORT.flush()
+def _fail():
+    raise AssertionError("the canary fails on purpose")
+
+
+class _Canary(pytest.Item):
+    """A test that must fail. Whatever turns failures into passes turns this one too, and shows itself."""
+
+    # Hooks of repositories read these from every test, although pytest promises them for functions only.
+    obj = function = staticmethod(_fail)
+    module = sys.modules[__name__]
+    cls = instance = None
+    fixturenames = ()
+
+    def __init__(self, **arguments):
+        super().__init__(**arguments)
+        self.funcargs = {}
+
+    def runtest(self):
+        _fail()
+
+    def reportinfo(self):
+        return self.path if hasattr(self, "path") else self.fspath, 0, self.name
+
+
+class Reporter:
+    """The plugin: one JSON object a line, flushed at once, so that a run that dies shows how far it came."""
+
+    def __init__(self, report, canary):
+        self._file = open(report, "a", encoding="ascii")
+        self._canary = canary
+        self._process = os.getpid()
+
+    def _write(self, kind, **fields):
+        # A test may fork, and an error in the child then runs on through all the tests that follow.
+        if os.getpid() == self._process:
+            self._file.write(json.dumps(dict(fields, kind=kind)) + "\n")
+            self._file.flush()
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_cmdline_main(self, config):
+        for option, value in _OVERRULED_OPTIONS.items():
+            if hasattr(config.option, option):
+                setattr(config.option, option, value)
+        yield
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtestloop(self, session):
+        # Later than every hook that selects or orders tests, so that none of them takes the canary away.
+        session.items.append(_Canary.from_parent(session, name=self._canary))
+        self._write("collected", ids=[item.nodeid for item in session.items])
+        yield
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self._write("uncollected", id=report.nodeid, message=_message(report))
+
+    def pytest_runtest_logreport(self, report):
+        self._write(
+            "phase",
+            id=report.nodeid,
+            when=report.when,
+            outcome=report.outcome,
+            xfail=hasattr(report, "wasxfail"),
+            subtest=hasattr(report, "context"),
+            seconds=report.duration,
+            message=_message(report),
+        )
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session, exitstatus):
+        self._write("end", exit_status=int(exitstatus))
+
+
+def _message(report):
+    return "" if report.passed else _shorten(str(report.longrepr or ""))
 
 
 def _shorten(text):
@@ -28,55 +102,17 @@ def _shorten(text):
     return text[:half] + "\n[...]\n" + text[-half:]
 
 
-def _message(report):
-    return "" if report.passed else _shorten(str(report.longrepr or ""))
+def main():
+    """Run pytest with the arguments of this program, as `python -m pytest` would, and return its exit status."""
+    here = Path(__file__).resolve().parent
+    settings = json.loads((here / "settings.json").read_text(encoding="utf-8"))
+    # `python -m pytest` looks for modules in the working directory first, where this file's folder is now.
+    sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != here]
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path.insert(0, str(Path.cwd()))
+    sys.argv[0] = str(Path(pytest.__file__).with_name("__main__.py"))
+    return pytest.main(sys.argv[1:], plugins=[Reporter(settings["report"], settings["canary"])])
 
 
-class _Canary(pytest.Item):
-    """A test that must fail. Whatever turns failures into passes turns this one too, and shows itself."""
-
-    def runtest(self):
-        raise AssertionError("the canary fails on purpose")
-
-    def reportinfo(self):
-        return self.path if hasattr(self, "path") else self.fspath, 0, self.name
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_cmdline_main(config):
-    # Workers of pytest-xdist would run without this plugin, and share no order with the other side.
-    if getattr(config.option, "numprocesses", None):
-        config.option.numprocesses = 0
-        config.option.dist = "no"
-        config.option.tx = []
-    yield
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(session, items):
-    # Last, so that neither a marker expression nor a hook of the repository deselects it.
-    items.append(_Canary.from_parent(session, name=_SETTINGS["canary"]))
-    _write("collected", ids=[item.nodeid for item in items])
-
-
-def pytest_collectreport(report):
-    if report.failed:
-        _write("uncollected", id=report.nodeid, message=_message(report))
-
-
-def pytest_runtest_logreport(report):
-    _write(
-        "phase",
-        id=report.nodeid,
-        when=report.when,
-        outcome=report.outcome,
-        xfail=hasattr(report, "wasxfail"),
-        subtest=hasattr(report, "context"),
-        seconds=report.duration,
-        message=_message(report),
-    )
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session, exitstatus):
-    _write("end", exit_status=int(exitstatus))
+if __name__ == "__main__":
+    sys.exit(main())

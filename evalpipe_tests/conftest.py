@@ -34,6 +34,7 @@ def docker_sandbox() -> Iterator[DockerSandbox]:
         _unavailable(_NO_ENGINE)
     yield sandbox
     sandbox.kill({})
+    sandbox.client.close()
 
 
 @pytest.fixture(scope="session")

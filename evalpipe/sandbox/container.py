@@ -5,7 +5,7 @@ end.
 import logging
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -32,6 +32,8 @@ ROOT = "/work"
 USER = 1000
 # Sandbox.kill renames a container before it kills it: the name survives until whoever waits for it looks.
 KILLED_PREFIX = "evalpipe-killed-"
+LABEL = "evalpipe."
+BOX_LABEL = f"{LABEL}box"
 _WAIT_SLICE_S = 20.0
 _END_S = 30.0
 _NOT_FOUND_EXIT, _NOT_EXECUTABLE_EXIT, _KILLED_EXIT = 127, 126, 137
@@ -136,8 +138,9 @@ class DockerBox:
         self._spool.close()
         # By name, because the engine may have created it although the answer to that never came.
         wanted = self._container or (self.name if self._creating else None)
-        if wanted is not None:
-            remove_container(self._engine, wanted)
+        if wanted is not None and not remove_container(self._engine, wanted):
+            # Somebody else removed it, perhaps without its volume.
+            remove_volumes(self._engine, [f"{BOX_LABEL}={self.name}"], lambda labels: True)
 
     def _require(self, state: str) -> None:
         if self._state != state:
@@ -306,7 +309,9 @@ class DockerBox:
 
 
 def remove_container(engine: Engine, container: str) -> bool:
-    """Remove a container and its volume, running or not; false, with a log line, when the engine cannot."""
+    """Remove a container and its volume, running or not; false, and logged unless it is gone, when that
+    fails.
+    """
     try:
         # An engine that hangs is noticed sooner by asking for little.
         engine.require_alive()
@@ -319,3 +324,16 @@ def remove_container(engine: Engine, container: str) -> bool:
             _log.warning("%s; the next clean-up tries again", error)
         return False
     return True
+
+
+def remove_volumes(engine: Engine, labels: list[str], wanted: Callable[[dict[str, str]], bool]) -> None:
+    """Remove the volumes that no container uses, carry all these labels (`key=value`), and are wanted."""
+    try:
+        engine.require_alive()
+        with engine_faults("remove the volumes of boxes"):
+            found = engine.api.volumes(filters={"label": labels, "dangling": True})["Volumes"] or []
+            for volume in found:
+                if wanted(volume["Labels"]):
+                    engine.api.remove_volume(volume["Name"])
+    except SandboxError as error:
+        _log.warning("%s; the next clean-up tries again", error)

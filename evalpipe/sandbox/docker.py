@@ -10,14 +10,20 @@ from typing import Any
 import docker
 
 from evalpipe.sandbox.box import Box, Limits, SandboxFacts
-from evalpipe.sandbox.container import KILLED_PREFIX, USER, DockerBox, remove_container
+from evalpipe.sandbox.container import (
+    BOX_LABEL,
+    KILLED_PREFIX,
+    LABEL,
+    USER,
+    DockerBox,
+    remove_container,
+    remove_volumes,
+)
 from evalpipe.sandbox.engine import Engine, engine_faults
 from evalpipe.sandbox.errors import SandboxError
 from evalpipe.sandbox.owners import is_leftover, owner_id
 
 _log = logging.getLogger(__name__)
-
-LABEL = "evalpipe."
 
 
 class DockerSandbox:
@@ -65,7 +71,7 @@ class DockerSandbox:
                     box.interrupt()
                     killed.add(name)
         for container in self._containers(wanted):
-            name = container["Labels"][f"{LABEL}box"]
+            name = container["Labels"][BOX_LABEL]
             killed.add(name)
             self._kill_container(container["Id"], name)
         return len(killed)
@@ -77,12 +83,7 @@ class DockerSandbox:
         for container in self._containers({}):
             if is_leftover(container["Labels"][f"{LABEL}owner"], alive):
                 removed += remove_container(self._engine, container["Id"])
-        with engine_faults("list the volumes"):
-            filters = {"label": self._filters({}), "dangling": True}
-            volumes = self._engine.api.volumes(filters=filters)["Volumes"] or []
-        for volume in volumes:
-            if is_leftover(volume["Labels"][f"{LABEL}owner"], alive):
-                self._remove_volume(volume["Name"])
+        remove_volumes(self._engine, self._filters({}), lambda labels: is_leftover(labels[f"{LABEL}owner"], alive))
         return removed
 
     def describe(self) -> SandboxFacts:
@@ -117,10 +118,3 @@ class DockerSandbox:
         except SandboxError as error:
             _log.debug("%s; it is removed all the same", error)
         remove_container(self._engine, container)
-
-    def _remove_volume(self, name: str) -> None:
-        try:
-            with engine_faults(f"remove the volume {name}"):
-                self._engine.api.remove_volume(name)
-        except SandboxError as error:
-            _log.warning("%s; the next clean-up tries again", error)

@@ -157,6 +157,8 @@ class Engine:
 def docker_available() -> str | None:
     """The version of the Docker engine that DOCKER_HOST names, or None when none answers."""
     try:
-        return str(Engine().facts["ServerVersion"])
+        engine = Engine()
     except EngineUnavailable:
         return None
+    engine.client.close()
+    return str(engine.facts["ServerVersion"])

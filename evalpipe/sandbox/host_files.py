@@ -88,12 +88,15 @@ class HostFiles:
         return b"/".join((self._root, *(part for part in parts if part)))
 
     def _way_is_clear(self, inner: bytes) -> bool:
-        for parent in parents(inner):
+        """Whether all directories above a path exist, the root included, which a program may have
+        replaced.
+        """
+        for parent in [b"", *parents(inner)]:
             info = _lstat(self._absolute(parent))
             if info is None:
                 return False
             if not stat.S_ISDIR(info.st_mode):
-                raise UnsafeOutput(f"{as_text(parent)!r} is not a directory")
+                raise UnsafeOutput(f"{as_text(parent) or 'the root'!r} is not a directory")
         return True
 
     def _make_directory(self, full: bytes) -> None:

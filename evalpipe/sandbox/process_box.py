@@ -72,9 +72,12 @@ class ProcessBox:
                 process = self._start(command, defaults | dict(env), directory, status_write)
             finally:
                 os.close(status_write)
-            with process:
-                run = Supervision(process, status_read, self._limits)
+            run = Supervision(process, status_read, self._limits)
+            try:
                 answer = run.until_end(started + self._limits.timeout_s)
+            finally:
+                # Also when a signal handler of the caller raised: nothing may run on.
+                run.finish()
             outcome = self._outcome(run, answer, time.monotonic() - started)
         finally:
             os.close(status_read)
@@ -199,9 +202,22 @@ class Supervision:
                         selector.unregister(key.fileobj)
         return answer.content().decode("utf-8", "replace").partition("\n")[0]
 
+    def finish(self) -> None:
+        """Make sure that the launcher has ended, and close its pipes."""
+        try:
+            if self._process.poll() is None:
+                self._process.terminate()
+            self._process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        finally:
+            for pipe in (self._process.stdout, self._process.stderr):
+                if pipe is not None:
+                    pipe.close()
+
     def _end(self) -> None:
         if self.timed_out:
-            os.killpg(self._process.pid, signal.SIGKILL)
             raise EngineFault(f"processes of the box still run {_END_S:.0f} s after their kill")
         self.timed_out = True
         self._process.terminate()

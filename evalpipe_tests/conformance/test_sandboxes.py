@@ -2,6 +2,8 @@
 owes.
 """
 
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -318,7 +320,15 @@ def test_read_tree_keeps_its_limits(hostile: Box, limits: TreeLimits) -> None:
         list(hostile.read_tree(".", limits))
 
 
-def test_a_file_of_a_terabyte_of_nothing_is_refused_unread(place: Place) -> None:
+def test_a_program_that_removes_everything_leaves_an_empty_tree(place: Place) -> None:
+    with place.sandbox.open(place.environment, LIMITS, {}) as box:
+        box.put([FileEntry(b"d/f", REGULAR)])
+        box.run(["sh", "-c", 'rm -rf "$PWD"'], env={}, cwd=".")
+        assert list(box.read_tree(".", TREE)) == []
+        assert box.read_file("d/f", 1) is None
+
+
+def test_a_file_of_gigabytes_of_nothing_is_refused_unread(place: Place) -> None:
     with place.sandbox.open(place.environment, LIMITS, {}) as box:
         assert box.run(["truncate", "-s", "3G", "sparse"], env={}, cwd=".").exit_code == 0
         started = time.monotonic()
@@ -428,6 +438,7 @@ def test_no_rights_are_left(place: Place) -> None:
     assert status["NoNewPrivs"] == "1"
 
 
+@pytest.mark.slow
 def test_eight_boxes_side_by_side_do_not_mix(place: Place) -> None:
     def one(number: int) -> bytes:
         with place.sandbox.open(place.environment, LIMITS, {"task": str(number)}) as box:
@@ -467,6 +478,32 @@ def test_nothing_is_left_after_an_exception_in_the_with_block(place: Place) -> N
     assert place.leftovers() == 0
 
 
+def test_an_exception_of_a_signal_handler_ends_the_run(place: Place) -> None:
+    """This is how Dagster cancels: its handler raises in the main thread."""
+
+    class Cancelled(BaseException):
+        pass
+
+    def cancel(number: int, frame: object) -> None:
+        raise Cancelled
+
+    seconds = f"61.{time.monotonic_ns() % 1_000_000}"
+    before = signal.signal(signal.SIGUSR1, cancel)
+    timer = threading.Timer(1.2, os.kill, (os.getpid(), signal.SIGUSR1))
+    timer.start()
+    started = time.monotonic()
+    try:
+        with pytest.raises(Cancelled):
+            place.run("sh", "-c", f"sleep {seconds} & sleep {seconds}")
+    finally:
+        timer.join()
+        signal.signal(signal.SIGUSR1, before)
+    assert time.monotonic() - started < 10
+    assert place.leftovers() == 0
+    assert subprocess.run(["pgrep", "-f", seconds], check=False, capture_output=True).stdout == b""
+
+
+@pytest.mark.slow
 def test_kill_ends_a_run_by_its_labels_and_no_other(place: Place) -> None:
     results: dict[str, str] = {}
 
@@ -554,6 +591,8 @@ def test_reap_removes_only_what_dead_owners_left_in_its_own_instance(place: Plac
     else:
         elsewhere = DockerSandbox(foreign)
     assert elsewhere.reap([]) == 1
+    if isinstance(elsewhere, DockerSandbox):
+        elsewhere.client.close()
     assert place.leftovers() == 0
 
 

@@ -100,6 +100,7 @@ def test_a_program_made_in_tmp_runs(docker_sandbox: DockerSandbox, base_image: s
     assert shell(docker_sandbox, base_image, script).stdout == b"ran\n"
 
 
+@pytest.mark.slow
 def test_a_fork_bomb_is_bounded_and_leaves_the_engine_well(docker_sandbox: DockerSandbox, base_image: str) -> None:
     script = "f() { f | f & }; f; sleep 60"
     started = time.monotonic()
@@ -145,8 +146,14 @@ def test_files_that_the_image_has_at_the_root_are_there(docker_sandbox: DockerSa
 
 
 def test_a_container_that_somebody_removes_is_an_interruption(docker_sandbox: DockerSandbox, running: str) -> None:
-    # The fixture asserts that its run ended with Interrupted.
+    # Without its volume, which the box then removes. The fixture asserts that its run ended with Interrupted.
     docker_sandbox.client.containers.get(running).remove(force=True)
+
+
+def test_nothing_is_left_by_all_of_the_above(docker_sandbox: DockerSandbox) -> None:
+    filters: dict[str, str | list[str] | bool] = {"label": f"evalpipe.instance={docker_sandbox.instance}"}
+    assert docker_sandbox.client.containers.list(all=True, filters=filters) == []
+    assert docker_sandbox.client.volumes.list(filters=filters) == []
 
 
 def test_a_limit_that_the_engine_refuses_is_its_fault_and_named(docker_sandbox: DockerSandbox, base_image: str) -> None:
@@ -167,8 +174,10 @@ def test_without_init_program_a_missing_command_is_the_programs_failure(
         assert outcome.exit_code == exit_code
         assert outcome.stderr
     assert shell(sandbox, base_image, "exit 4").exit_code == 4
+    sandbox.client.close()
 
 
+@pytest.mark.slow
 def test_no_connection_is_leaked(docker_sandbox: DockerSandbox, base_image: str) -> None:
     shell(docker_sandbox, base_image, "echo warm")
     before = len(list(Path("/proc/self/fd").iterdir()))
@@ -226,6 +235,7 @@ class PrivateEngine:
         subprocess.run(["tar", "-C", root, "-cf", archive, "."], check=True)
         sandbox = DockerSandbox("import")
         answer = sandbox.client.api.import_image_from_file(str(archive), repository="tiny", tag="1")
+        sandbox.client.close()
         return str(json.loads(answer.splitlines()[-1])["status"])
 
 
@@ -290,3 +300,4 @@ def test_an_engine_that_dies_or_hangs_in_the_middle_is_unavailable(private_engin
     assert [type(error) for error in errors] == [EngineUnavailable]
     private_engine.process.send_signal(signal.SIGCONT)
     assert sandbox.kill({}) == 1
+    sandbox.client.close()

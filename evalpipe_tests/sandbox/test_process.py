@@ -17,6 +17,8 @@ from evalpipe.sandbox import (
     FileEntry,
     Limits,
     ProcessSandbox,
+    TreeLimits,
+    UnsafeOutput,
     choose_sandbox,
 )
 from evalpipe.sandbox.errors import host_faults
@@ -41,6 +43,16 @@ def test_home_and_temporary_directory_are_the_boxs_own(process_sandbox: ProcessS
         home, temporary = outcome.stdout.decode().split()
         assert home == temporary == str(Path(box.root).parent / "tmp")
     assert not Path(home).exists()
+
+
+def test_a_root_that_became_a_link_is_not_followed(process_sandbox: ProcessSandbox) -> None:
+    with process_sandbox.open("", LIMITS, {}) as box:
+        box.run(["sh", "-c", 'rm -r "$PWD" && ln -s /etc "$PWD"'], env={}, cwd=".")
+        with pytest.raises(UnsafeOutput):
+            box.read_file("passwd", 100_000)
+        with pytest.raises(UnsafeOutput):
+            next(box.read_tree(".", TreeLimits(10**9, 10**9, 10**9)))
+    assert Path("/etc/passwd").exists()
 
 
 def test_the_memory_limit_leaves_room_to_reserve(process_sandbox: ProcessSandbox) -> None:

@@ -1,5 +1,6 @@
 """Builds environments: an image for the Docker sandbox, a virtual environment for the process sandbox."""
 
+import fcntl
 import io
 import os
 import shutil
@@ -14,10 +15,11 @@ from pathlib import Path
 from typing import Protocol
 
 import docker
-from docker.errors import APIError, BuildError, DockerException, ImageNotFound
+from docker.errors import APIError, BuildError, ImageNotFound
 from docker.models.images import Image
 
 from evalpipe.environments.definition import EnvironmentDefinition, pip_arguments
+from evalpipe.sandbox.engine import engine_faults
 
 LOG_LINES = 40
 _COMPLETE = ".evalpipe-complete"
@@ -51,10 +53,10 @@ class EnvironmentBuilder(Protocol):
     """Builds environments for one kind of sandbox."""
 
     def build(self, definition: EnvironmentDefinition) -> BuiltEnvironment:
-        """Build, or find what was built before. A failed build is a status, not an exception."""
+        """Build, or find what was built before. A failed build is a status; a dead engine raises SandboxError."""
 
     def exists(self, image_digest: str) -> bool:
-        """Whether an environment that was built before is still there."""
+        """Whether an environment that was built before is still there. Raises SandboxError."""
 
 
 class DockerEnvironmentBuilder:
@@ -65,18 +67,23 @@ class DockerEnvironmentBuilder:
         self._instance = instance
 
     def exists(self, image_digest: str) -> bool:
-        try:
-            self._client.images.get(image_digest)
-        except ImageNotFound:
-            return False
+        with engine_faults(f"look for the image {image_digest}"):
+            try:
+                self._client.images.get(image_digest)
+            except ImageNotFound:
+                return False
         return True
 
     def build(self, definition: EnvironmentDefinition) -> BuiltEnvironment:
+        with engine_faults("build an image"):
+            return self._build(definition)
+
+    def _build(self, definition: EnvironmentDefinition) -> BuiltEnvironment:
         started = time.monotonic()
         reference = definition.image or definition.base
         try:
             base = self._find(reference)
-        except DockerException as error:
+        except APIError as error:
             return BuiltEnvironment(
                 definition.build_key(reference),
                 BuildStatus.BASE_MISSING,
@@ -123,9 +130,8 @@ class DockerEnvironmentBuilder:
                 forcerm=True,
             )
         except BuildError as error:
-            lines = [str(part.get("stream") or part.get("error") or "") for part in error.build_log]
-            text = [*"".join(lines).splitlines(), error.msg]
-            return _failure("\n".join(text[-LOG_LINES:]))
+            parts = [str(part.get("stream") or part.get("error") or "") for part in error.build_log]
+            return _failure("\n".join("".join(parts).splitlines()[-LOG_LINES:]))
         except APIError as error:
             return _failure(str(error))
         return BuildStatus.BUILT, str(image.id), ""
@@ -146,10 +152,17 @@ class ProcessEnvironmentBuilder:
         return (Path(image_digest) / _COMPLETE).exists()
 
     def build(self, definition: EnvironmentDefinition) -> BuiltEnvironment:
-        started = time.monotonic()
         base = f"host python {sys.version.split()[0]}"
         key = definition.build_key(base)
         place = (self._folder / key[:32]).absolute()
+        self._folder.mkdir(parents=True, exist_ok=True)
+        # Two repositories may need the same environment at the same time.
+        with place.with_suffix(".lock").open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return self._build(definition, base, key, place)
+
+    def _build(self, definition: EnvironmentDefinition, base: str, key: str, place: Path) -> BuiltEnvironment:
+        started = time.monotonic()
         if self.exists(str(place)):
             return BuiltEnvironment(key, BuildStatus.BUILT, str(place), base, "", "", time.monotonic() - started)
         # Scripts of a virtual environment hold its path, so it is made in place and marked when complete.
@@ -166,13 +179,16 @@ class ProcessEnvironmentBuilder:
         return BuiltEnvironment(key, status, digest, base, "", log, time.monotonic() - started)
 
     def _fill(self, folder: Path, definition: EnvironmentDefinition) -> tuple[BuildStatus, str]:
-        folder.parent.mkdir(parents=True, exist_ok=True)
         if shutil.disk_usage(folder.parent).free < FREE_BYTES_FLOOR:
             return (
                 BuildStatus.DISK_FULL,
                 f"less than {FREE_BYTES_FLOOR >> 30} GiB are free for {folder.parent}",
             )
-        venv.create(folder, with_pip=True, symlinks=True)
+        try:
+            venv.create(folder, with_pip=True, symlinks=True)
+        except subprocess.CalledProcessError as error:
+            log = (error.output or b"").decode(errors="replace")
+            return BuildStatus.FAILED, f"this Python cannot make an environment; on Debian install python3-venv\n{log}"
         env = dict(os.environ, PATH=f"{folder / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
         commands = [["/bin/sh", "-ec", command] for command in definition.setup]
         if definition.packages:

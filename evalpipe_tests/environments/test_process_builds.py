@@ -1,0 +1,134 @@
+"""Virtual environments for the process sandbox: made once, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import venv
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalpipe.environments import BuildStatus, EnvironmentDefinition, ProcessEnvironmentBuilder, build
+from evalpipe.sandbox import Limits, ProcessSandbox
+
+
+def _definition(**fields: Any) -> EnvironmentDefinition:
+    return EnvironmentDefinition(sandbox="process", base="host", **fields)
+
+
+def _bare_venv(folder: Path, *, with_pip: bool, symlinks: bool) -> None:
+    """Stands for `venv.create` where a real one would only cost time."""
+    assert (with_pip, symlinks) == (True, True)
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "python").symlink_to("/bin/false")
+
+
+@pytest.fixture
+def builder(tmp_path: Path) -> ProcessEnvironmentBuilder:
+    return ProcessEnvironmentBuilder(tmp_path / "environments")
+
+
+@pytest.mark.slow
+def test_environment_is_made_once_and_runs_in_a_box(
+    builder: ProcessEnvironmentBuilder, process_sandbox: ProcessSandbox
+) -> None:
+    definition = _definition(
+        packages=("iniconfig==2.0.0",), setup=("python -c 'import sys; print(sys.prefix)' > made",)
+    )
+    first = builder.build(definition)
+    assert first.status is BuildStatus.BUILT, first.log_tail
+    assert first.image_digest is not None
+    assert builder.exists(first.image_digest)
+    assert (Path(first.image_digest) / "made").read_text().strip() == first.image_digest
+    again = builder.build(definition)
+    assert (again.image_digest, again.build_key) == (first.image_digest, first.build_key)
+    assert again.seconds < 0.5
+    with process_sandbox.open(first.image_digest, Limits(30), {}) as box:
+        outcome = box.run(["python3", "-c", "import iniconfig; print(iniconfig.__file__)"], env={}, cwd=box.root)
+    assert outcome.stdout.decode().startswith(first.image_digest)
+
+
+@pytest.mark.slow
+def test_failing_package_is_a_status_that_names_it_and_leaves_nothing(
+    builder: ProcessEnvironmentBuilder, tmp_path: Path
+) -> None:
+    found = builder.build(_definition(packages=("iniconfig==0.0.0.dev1",)))
+    assert found.status is BuildStatus.FAILED
+    assert found.image_digest is None
+    assert "iniconfig==0.0.0.dev1" in found.log_tail
+    assert not list((tmp_path / "environments").glob("*/"))
+
+
+def test_failing_setup_gives_the_end_of_its_log(
+    builder: ProcessEnvironmentBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(venv, "create", _bare_venv)
+    found = builder.build(_definition(setup=("seq 1 100\necho the cause >&2\nfalse\necho never",)))
+    assert found.status is BuildStatus.FAILED
+    lines = found.log_tail.splitlines()
+    assert len(lines) == 40
+    assert lines[-2:] == ["100", "the cause"]
+
+
+def test_interrupted_build_is_made_again(builder: ProcessEnvironmentBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def dying(folder: Path, *, with_pip: bool, symlinks: bool) -> None:
+        _bare_venv(folder, with_pip=with_pip, symlinks=symlinks)
+        (folder / "half").touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(venv, "create", dying)
+    with pytest.raises(KeyboardInterrupt):
+        builder.build(_definition())
+    monkeypatch.setattr(venv, "create", _bare_venv)
+    found = builder.build(_definition())
+    assert found.status is BuildStatus.BUILT
+    assert found.image_digest is not None
+    assert not (Path(found.image_digest) / "half").exists()
+
+
+def test_python_without_venv_is_a_status_that_says_so(
+    builder: ProcessEnvironmentBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_ensurepip(*_: object, **__: object) -> None:
+        raise subprocess.CalledProcessError(1, ["python", "-m", "ensurepip"], output=b"No module named ensurepip")
+
+    monkeypatch.setattr(venv, "create", no_ensurepip)
+    found = builder.build(_definition())
+    assert found.status is BuildStatus.FAILED
+    assert "python3-venv" in found.log_tail
+    assert "No module named ensurepip" in found.log_tail
+
+
+def test_full_disk_is_a_status(builder: ProcessEnvironmentBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "FREE_BYTES_FLOOR", 1 << 62)
+    assert builder.build(_definition()).status is BuildStatus.DISK_FULL
+
+
+def test_finished_image_needs_docker(builder: ProcessEnvironmentBuilder) -> None:
+    found = builder.build(_definition(image="team/image"))
+    assert found.status is BuildStatus.FAILED
+    assert "needs Docker" in found.log_tail
+
+
+def test_two_builds_of_one_environment_do_not_meet(
+    builder: ProcessEnvironmentBuilder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(venv, "create", _bare_venv)
+    log = tmp_path / "log"
+    definition = _definition(setup=(f"echo begin >> {log}; sleep 0.3; echo end >> {log}",))
+    other = ProcessEnvironmentBuilder(tmp_path / "environments")
+    with ThreadPoolExecutor(2) as pool:
+        found = [future.result() for future in [pool.submit(each.build, definition) for each in (builder, other)]]
+    assert log.read_text().split() == ["begin", "end"]
+    assert found[0].image_digest == found[1].image_digest
+
+
+def test_setup_finds_the_environment_first(builder: ProcessEnvironmentBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(venv, "create", _bare_venv)
+    found = builder.build(_definition(setup=("command -v python > which",)))
+    assert found.image_digest is not None
+    which = (Path(found.image_digest) / "which").read_text().strip()
+    assert which == os.fspath(Path(found.image_digest) / "bin" / "python")

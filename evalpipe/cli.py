@@ -3,6 +3,7 @@
 Dagster takes over a second to import, so commands import what they need when they run: help answers at once.
 """
 
+import errno
 import json
 import os
 import signal
@@ -134,6 +135,7 @@ def validate(
         if not bench.lake.has("candidate_commits", config.name):
             _fail(f"{config.name} was not mined yet: run `evalpipe mine {config.name}` first")
     _say_sandbox(bench)
+    _keep_docker_results(bench, chosen)
     waiting = _driver(bench).validate(chosen, newest=newest, same_day=same_day)
     funnel = stored_validation_funnel(bench, [config.name for config in chosen])
     if as_json:
@@ -287,17 +289,21 @@ def _errors_as_exit_codes() -> Iterator[None]:
     except ConfigError as error:
         _fail(str(error), WRONG_USE)
     except Exception as error:
-        if not _is_known(error):
-            raise
-        _fail(str(error))
+        # An error of evalpipe's own modules speaks to the user; any other is a fault, and shows its trace.
+        if type(error).__module__.startswith("evalpipe."):
+            _fail(str(error))
+        if _is_full_disk(error):
+            _fail(f"the disk is full: free some space, then run the same again; what was finished is kept ({error})")
+        raise
 
 
-def _is_known(error: Exception) -> bool:
-    """Whether an error speaks to the user: those of evalpipe's own modules do; any other is a fault, with its trace."""
-    module = type(error).__module__
-    if module.startswith("dagster") and type(error).__name__ == "DagsterExecutionInterruptedError":
-        return True
-    return module.startswith("evalpipe.")
+def _is_full_disk(error: BaseException | None) -> bool:
+    """Whether a write found no room, in our own files or in Dagster's database (whose error has no number)."""
+    while error is not None:
+        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "disk is full" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
@@ -327,7 +333,21 @@ def _say_sandbox(bench: "Workbench") -> None:
     if facts.name == "docker":
         console.note(f"sandbox: {facts.engine_version}")
     else:
-        console.note(f"sandbox: processes, because no Docker engine answers; isolation is weaker ({facts.isolation})")
+        chosen = os.environ.get("EVALPIPE_SANDBOX") == "process"
+        reason = "as EVALPIPE_SANDBOX asks" if chosen else "because no Docker engine answers"
+        console.note(f"sandbox: processes, {reason}; isolation is weaker ({facts.isolation})")
+
+
+def _keep_docker_results(bench: "Workbench", chosen: "Sequence[RepositoryConfig]") -> None:
+    """Refuse to validate again without Docker what was validated in it, unless that was asked for by name."""
+    if bench.sandbox.name == "docker" or os.environ.get("EVALPIPE_SANDBOX") == "process":
+        return
+    for config in chosen:
+        if any(row["sandbox"] == "docker" for row in bench.lake.rows("task_images", config.name)):
+            _fail(
+                f"{config.name} was validated in Docker, and no engine answers now: start it, and run the same again; "
+                f"EVALPIPE_SANDBOX=process would validate everything anew without one"
+            )
 
 
 def _chosen_repositories(bench: "Workbench", names: Sequence[str]) -> "list[RepositoryConfig]":
@@ -351,6 +371,8 @@ def _open_sweep(
 
     bench = _bench(workspace)
     sweep = known_sweep(bench.workspace, name)
+    if not (bench.workspace.task_sets_dir / sweep.task_set / "task_set.json").exists():
+        _fail(f"the task set {sweep.task_set} of sweep {name} is not frozen yet: `evalpipe freeze {sweep.task_set}`")
     unknown = sorted(set(agents) - set(sweep.agents))
     if unknown:
         _fail(f"{', '.join(unknown)}: not in sweep {name}, which has {', '.join(sweep.agents)}", WRONG_USE)

@@ -1,7 +1,8 @@
 """Assembles the Definitions of a workspace from its YAML files. Cheap, and one bad file never hides the others."""
 
 import logging
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +10,7 @@ import dagster as dg
 
 from evalpipe.config import AgentConfig, SweepConfig, Workspace
 from evalpipe.pipeline.history_assets import history_assets
-from evalpipe.pipeline.jobs import calibrate_job, history_jobs, sweep_jobs
+from evalpipe.pipeline.jobs import calibrate_job, dagster_name, history_jobs, sweep_jobs
 from evalpipe.pipeline.report_assets import report_assets
 from evalpipe.pipeline.schedules import quarterly_schedule, sweep_sensors
 from evalpipe.pipeline.sweep_assets import agent_assets
@@ -45,9 +46,9 @@ def build_definitions(workspace: Workspace, bench: Workbench | None = None) -> d
         parts.assets += history_assets(repositories.items)
         parts.jobs += [*history_jobs(), freeze_job(repositories.items)]
     sets = dict(_load_sets(workspace, parts, with_history=bool(repositories.items)))
-    for sweep in sweeps.items.values():
-        if not sweep.archived:
-            _add_sweep(parts, sweep, agents.items, sets)
+    live = {sweep.name: sweep for sweep in sweeps.items.values() if not sweep.archived}
+    for name in _distinct(parts, "sweep", live):
+        _add_sweep(parts, live[name], agents.items, sets)
     for text in parts.problems:
         _log.warning("left out: %s", text)
     return dg.Definitions(
@@ -62,9 +63,10 @@ def build_definitions(workspace: Workspace, bench: Workbench | None = None) -> d
 
 
 def _load_sets(workspace: Workspace, parts: _Parts, *, with_history: bool) -> Iterator[tuple[str, TaskSetAssets]]:
-    for folder in frozen_sets(workspace.task_sets_dir):
+    folders = {folder.name: folder for folder in frozen_sets(workspace.task_sets_dir)}
+    for name in _distinct(parts, "task set", folders):
         try:
-            of_set = task_set_assets(folder, with_history=with_history)
+            of_set = task_set_assets(folders[name], with_history=with_history)
         except TaskSetError as error:
             parts.problems.append(str(error))
             continue
@@ -85,6 +87,8 @@ def _add_sweep(
         # Not a fault: a sweep is written before its set is frozen, and appears when it is.
         _log.info("sweep %s waits for its task set %s to be frozen", sweep.name, sweep.task_set)
         return
+    if list(_distinct(parts, f"agent of sweep {sweep.name}", sweep.agents)) != list(sweep.agents):
+        return
     for name in sweep.agents:
         parts.assets += agent_assets(sweep, agents[name], of_set)
     parts.assets += report_assets(sweep, agents)
@@ -92,3 +96,14 @@ def _add_sweep(
     parts.jobs += jobs.values()
     parts.schedules.append(quarterly_schedule(sweep, of_set.task_set, jobs))
     parts.sensors += sweep_sensors(sweep, of_set.task_set, jobs)
+
+
+def _distinct(parts: _Parts, kind: str, names: Iterable[str]) -> Iterator[str]:
+    """The names that stay apart in Dagster, where two that differ by `-`, `.` and `_` alone would be one."""
+    found = list(names)
+    times = Counter(map(dagster_name, found))
+    for name in found:
+        if times[dagster_name(name)] == 1:
+            yield name
+        else:
+            parts.problems.append(f"{kind} {name}: another one has the same name but for `-`, `.` and `_`; rename one")

@@ -6,16 +6,19 @@ retry asks for just these.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
+from threading import Event
 
 import dagster as dg
 
 from evalpipe.lake import DiskFullError
-from evalpipe.sandbox import DiskFull, EngineUnavailable
+from evalpipe.sandbox import DiskFull, EngineUnavailable, SandboxError
 from evalpipe.stages.bench import Workbench
 
 RUN_LABEL = "run"
+_KILL_AGAIN_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,56 +33,84 @@ class PartitionFailed(Exception):
     """A partition's work was done and kept, and is not what it should be: it stays missing, with this reason."""
 
 
+Work = Callable[[str, dict[str, str]], PartitionDone]
+
+
 def run_batch(
-    context: dg.AssetExecutionContext,
-    bench: Workbench,
-    keys: Iterable[str],
-    work: Callable[[str, dict[str, str]], PartitionDone],
-    *,
-    workers: int,
+    context: dg.AssetExecutionContext, bench: Workbench, keys: Iterable[str], work: Work, *, workers: int
 ) -> dict[str, str]:
     """Do `work(key, labels)` for each key, at most `workers` at once, and log an event for each that is done.
 
     `labels` are for every box that the work opens. Returns the reason for each key that failed; the
     asset ends with `end_batch`, which makes the run fail when there is any. A dead engine or a full disk ends the
-    batch: what has not begun then stays missing. On an interrupt the boxes of this run are killed at once.
+    batch: what has not begun then stays missing, and costs nothing. On an interrupt the boxes of this run are
+    killed at once.
     """
-    labels = {RUN_LABEL: context.run_id}
     wanted = list(keys)
+    batch = _Batch(bench, work, {RUN_LABEL: context.run_id})
     failed: dict[str, str] = {}
     with (
         bench.progress(context.asset_key.to_user_string(), len(wanted)) as advance,
         ThreadPoolExecutor(workers) as pool,
     ):
-        running = {pool.submit(work, key, labels): key for key in wanted}
+        running = {pool.submit(batch.begin, key): key for key in wanted}
         try:
             for done in as_completed(running):
                 key = running[done]
-                error = None if done.cancelled() else done.exception()
-                if done.cancelled():
-                    failed[key] = "not begun"
-                elif error is None:
+                error = done.exception()
+                if error is None:
                     _log_done(context, key, done.result())
                 elif isinstance(error, Exception):
-                    failed[key] = (
-                        str(error) if isinstance(error, PartitionFailed) else f"{type(error).__name__}: {error}"
-                    )
+                    failed[key] = _reason(error)
                     context.log.warning(f"{key}: {failed[key]}")
                 else:
                     raise error
-                if isinstance(error, EngineUnavailable | DiskFull | DiskFullError):
-                    _cancel(running)
                 advance()
         except BaseException:
-            _cancel(running)
-            bench.sandbox.kill(labels)
+            batch.abandon(running)
             raise
     return failed
 
 
-def _cancel(running: Iterable[Future[PartitionDone]]) -> None:
-    for future in running:
-        future.cancel()
+class _Batch:
+    """What the threads of a batch share: whether another partition may begin."""
+
+    def __init__(self, bench: Workbench, work: Work, labels: dict[str, str]) -> None:
+        self._bench = bench
+        self._work = work
+        self._labels = labels
+        self._ended = Event()
+
+    def begin(self, key: str) -> PartitionDone:
+        # Asked in the worker's own thread: it takes the next partition before anybody can cancel that.
+        if self._ended.is_set():
+            raise PartitionFailed("not begun, because the batch had to end")
+        try:
+            return self._work(key, self._labels)
+        except Exception as error:
+            if isinstance(error, DiskFull | DiskFullError) or self._engine_is_gone():
+                self._ended.set()
+            raise
+
+    def abandon(self, running: Mapping[Future[PartitionDone], str]) -> None:
+        """Let nothing begin, and kill what runs until nothing does: a worker between two boxes opens the next."""
+        self._ended.set()
+        for future in running:
+            future.cancel()
+        while wait(running, timeout=_KILL_AGAIN_S).not_done:
+            with suppress(SandboxError):  # without an engine there is nothing to kill, and the work ends by itself
+                self._bench.sandbox.kill(self._labels)
+
+    def _engine_is_gone(self) -> bool:
+        try:
+            self._bench.sandbox.describe()
+        except EngineUnavailable:
+            return True
+        return False
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, PartitionFailed) else f"{type(error).__name__}: {error}"
 
 
 def _log_done(context: dg.AssetExecutionContext, key: str, done: PartitionDone) -> None:

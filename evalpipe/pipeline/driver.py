@@ -11,16 +11,23 @@ from typing import Any
 
 import dagster as dg
 
-from evalpipe.config import ConfigError, RepositoryConfig, SweepConfig, Workspace
+from evalpipe.config import ConfigError, Problem, RepositoryConfig, SweepConfig, Workspace
 from evalpipe.pipeline import jobs
 from evalpipe.pipeline.assembly import build_definitions
 from evalpipe.pipeline.partitions import CANDIDATES
 from evalpipe.pipeline.schedules import RANGE_END, RANGE_START, whole_sweep
+from evalpipe.sandbox.owners import is_leftover, owner_id
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.sweeps import load_sweep_task_set
 from evalpipe.stages.validating import ValidationPass, second_pass_due
 
+OWNER_TAG = "evalpipe/owner"
+"""On every run of a driver: the process that it runs in, so that a later one knows whether that is still there."""
+
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+
+_ENDED = (dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
 
 
 @dataclass
@@ -46,7 +53,9 @@ class Driver:
         """The Dagster instance of the workspace, with its state below data/."""
         set_dagster_home(self.workspace)
         self.workspace.state_dir.mkdir(parents=True, exist_ok=True)
-        return dg.DagsterInstance.get()
+        instance = dg.DagsterInstance.get()
+        _end_orphaned_runs(instance)
+        return instance
 
     @cached_property
     def definitions(self) -> dg.Definitions:
@@ -62,23 +71,29 @@ class Driver:
         ops: Mapping[str, Any] | None = None,
         assets: Sequence[dg.AssetKey] | None = None,
     ) -> None:
-        """Run a job to its end. Raises JobFailed when any of it failed."""
+        """Run a job to its end. Raises JobFailed when any of it failed, KeyboardInterrupt when it was stopped."""
         definition = self.definitions.resolve_job_def(job)
-        result = definition.execute_in_process(
-            run_config={**_QUIET, **({"ops": dict(ops)} if ops else {})},
-            instance=self.instance,
-            partition_key=partition,
-            tags=dict(tags or {}),
-            asset_selection=assets,
-            raise_on_error=False,
-        )
+        try:
+            result = definition.execute_in_process(
+                run_config={**_QUIET, **({"ops": dict(ops)} if ops else {})},
+                instance=self.instance,
+                partition_key=partition,
+                tags={OWNER_TAG: owner_id(), **(tags or {})},
+                asset_selection=assets,
+                raise_on_error=False,
+            )
+        except dg.DagsterExecutionInterruptedError as stopped:
+            raise KeyboardInterrupt from stopped
         if not result.success:
             raise JobFailed(job, list(_reasons(result)))
 
     def mine(self, repositories: Iterable[RepositoryConfig]) -> None:
-        """Mine each repository. Raises JobFailed."""
+        """Mine each repository. Raises JobFailed after all that could be mined was."""
+        failures: list[str] = []
         for config in repositories:
-            self.run(jobs.MINE, partition=config.name)
+            self._collect(failures, jobs.MINE, partition=config.name)
+        if failures:
+            raise JobFailed(jobs.MINE, failures)
 
     def validate(
         self, repositories: Sequence[RepositoryConfig], *, newest: int | None, same_day: bool
@@ -163,6 +178,8 @@ class Driver:
 
     def _ranges(self, candidates: Sequence[str]) -> Iterable[tuple[str, str]]:
         """Cut `candidates` into stretches that lie side by side in the order of the partitions."""
+        # The lake is the truth: Dagster's state may be younger than it, for it can be deleted without loss.
+        self.instance.add_dynamic_partitions(str(CANDIDATES.name), list(candidates))
         order = {key: place for place, key in enumerate(self.instance.get_dynamic_partitions(str(CANDIDATES.name)))}
         places = sorted((order[key], key) for key in candidates)
         start = 0
@@ -190,12 +207,27 @@ def initialise_instance(workspace: Workspace) -> None:
 
 
 def known_sweep(workspace: Workspace, name: str) -> SweepConfig:
-    """The configuration of a sweep, with every agent that it names there. Raises ConfigError."""
+    """The configuration of a sweep that can run, with every agent that it names there. Raises ConfigError."""
     sweep = workspace.load_sweep(name)
-    problems = [problem for problem in workspace.check_references() if problem.file.endswith(f"{name}.yaml")]
+    file = workspace.shown(workspace.sweeps_dir / f"{name}.yaml")
+    problems = [problem for problem in workspace.check_references() if problem.file == file]
+    if sweep.archived:
+        problems.append(
+            Problem(file, "the sweep is archived; remove this line to work with it again", field="archived")
+        )
     if problems:
         raise ConfigError(problems)
     return sweep
+
+
+def _end_orphaned_runs(instance: dg.DagsterInstance) -> None:
+    """End the runs of drivers that were killed: Dagster would show them as running, and keep their places in pools."""
+    unfinished = [status for status in dg.DagsterRunStatus if status not in _ENDED]
+    for run in instance.get_runs(dg.RunsFilter(statuses=unfinished)):
+        owner = run.tags.get(OWNER_TAG)
+        if owner is not None and is_leftover(owner, frozenset()):
+            instance.report_run_failed(run, "the process of this run was killed; what it had finished is kept")
+            instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
 
 
 def _reasons(result: dg.ExecuteInProcessResult) -> Iterable[str]:

@@ -27,12 +27,17 @@ def history_jobs() -> "list[UnresolvedAssetJobDefinition]":
 
 
 def calibrate_job_name(task_set: str) -> str:
-    return f"calibrate_{_slug(task_set)}"
+    return f"calibrate_{dagster_name(task_set)}"
 
 
 def sweep_job_name(sweep: str, stage: str) -> str:
     """Name of the job of a sweep's stage: `agent_runs`, `graded_results` or `report`."""
-    return f"{_slug(sweep)}__{stage}"
+    return f"{dagster_name(sweep)}__{stage}"
+
+
+def stage_keys(sweep: SweepConfig, stage: str) -> list[dg.AssetKey]:
+    """Keys of the assets of a stage, one for each agent of a sweep."""
+    return [dg.AssetKey([sweep.name, agent, stage]) for agent in sweep.agents]
 
 
 def calibrate_job(task_set: str) -> "UnresolvedAssetJobDefinition":
@@ -47,8 +52,7 @@ def sweep_jobs(sweep: SweepConfig) -> "list[UnresolvedAssetJobDefinition]":
     """The three jobs of a sweep: the attempts of every agent, their grades, the report."""
     jobs = []
     for stage in ("agent_runs", "graded_results"):
-        keys = [dg.AssetKey([sweep.name, agent, stage]) for agent in sweep.agents]
-        selection = dg.AssetSelection.assets(*keys)
+        selection = dg.AssetSelection.assets(*stage_keys(sweep, stage))
         text = f"{stage} of every agent of {sweep.name}; what is done already is not done again."
         jobs.append(dg.define_asset_job(sweep_job_name(sweep.name, stage), selection, description=text))
     reports = [dg.AssetKey([sweep.name, name]) for name in ("category_report", "agent_comparison", "evaluation_report")]
@@ -61,5 +65,6 @@ def _job(name: str, asset: str, description: str) -> "UnresolvedAssetJobDefiniti
     return dg.define_asset_job(name, dg.AssetSelection.assets(asset), description=description)
 
 
-def _slug(name: str) -> str:
+def dagster_name(name: str) -> str:
+    """`name` as Dagster's own names have it, which know letters, digits and `_`."""
     return name.replace("-", "_").replace(".", "_")

@@ -1,12 +1,12 @@
 """Schedules, and the sensors that carry a scheduled sweep on. All are stopped until somebody switches them on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import dagster as dg
 
 from evalpipe.config import SweepConfig
-from evalpipe.pipeline.jobs import sweep_job_name
+from evalpipe.pipeline.jobs import stage_keys, sweep_job_name
 from evalpipe.stages.sweeps import sample_names
 from evalpipe.tasks import LoadedTaskSet
 
@@ -52,6 +52,7 @@ def sweep_sensors(sweep: SweepConfig, task_set: LoadedTaskSet, jobs: "Jobs") -> 
         jobs[sweep_job_name(sweep.name, stage)] for stage in ("agent_runs", "graded_results", "report")
     )
     tags = whole_sweep(sweep, task_set)
+    attempted, graded = stage_keys(sweep, "agent_runs"), stage_keys(sweep, "graded_results")
 
     @dg.run_status_sensor(
         name=sweep_job_name(sweep.name, "grade_after_attempts"),
@@ -60,7 +61,9 @@ def sweep_sensors(sweep: SweepConfig, task_set: LoadedTaskSet, jobs: "Jobs") -> 
         request_job=grades,
         default_status=dg.DefaultSensorStatus.STOPPED,
     )
-    def grade_after_attempts(context: dg.RunStatusSensorContext) -> dg.RunRequest:
+    def grade_after_attempts(context: dg.RunStatusSensorContext) -> dg.RunRequest | dg.SkipReason:
+        if not _covers(context.dagster_run, tags, attempted):
+            return dg.SkipReason("the run made a part of the attempts")
         return dg.RunRequest(run_key=context.dagster_run.run_id, tags=tags)
 
     @dg.run_status_sensor(
@@ -70,7 +73,15 @@ def sweep_sensors(sweep: SweepConfig, task_set: LoadedTaskSet, jobs: "Jobs") -> 
         request_job=report,
         default_status=dg.DefaultSensorStatus.STOPPED,
     )
-    def report_after_grades(context: dg.RunStatusSensorContext) -> dg.RunRequest:
+    def report_after_grades(context: dg.RunStatusSensorContext) -> dg.RunRequest | dg.SkipReason:
+        if not _covers(context.dagster_run, tags, graded):
+            return dg.SkipReason("the run graded a part of the attempts")
         return dg.RunRequest(run_key=context.dagster_run.run_id)
 
     return [grade_after_attempts, report_after_grades]
+
+
+def _covers(run: dg.DagsterRun, tags: Mapping[str, str], keys: Sequence[dg.AssetKey]) -> bool:
+    """Whether a run was of every agent, task and sample: a run of one agent belongs to whoever started it."""
+    selected = run.asset_selection
+    return tags.items() <= run.tags.items() and (selected is None or selected >= set(keys))

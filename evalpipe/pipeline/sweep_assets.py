@@ -9,8 +9,10 @@ from evalpipe.agents import OUTCOME_RULES, AttemptOutcome
 from evalpipe.config import AgentConfig, SweepConfig, digest
 from evalpipe.pipeline.batch import PartitionDone, PartitionFailed, end_batch, run_batch
 from evalpipe.pipeline.history_assets import Bench
+from evalpipe.pipeline.jobs import dagster_name
 from evalpipe.pipeline.partitions import sample_partitions
 from evalpipe.pipeline.task_set_assets import TaskSetAssets
+from evalpipe.sandbox import DiskFull
 from evalpipe.stages.attempts import run_sample
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.calibrating import calibration_rows, is_calibrated
@@ -24,8 +26,8 @@ GRADING_BATCH = 50
 
 
 def group_of(sweep: str) -> str:
-    """Dagster's group of a sweep: group names have no `-`."""
-    return "sweep_" + sweep.replace("-", "_")
+    """Dagster's group of a sweep."""
+    return f"sweep_{dagster_name(sweep)}"
 
 
 def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) -> list[dg.AssetsDefinition]:
@@ -48,14 +50,18 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
     def agent_runs(context: dg.AssetExecutionContext, bench: Bench) -> None:
         part = open_agent_sweep(bench, sweep, agent, context.run_id)
         adapter = adapter_for(bench, agent, part.task_set)
+        _require_sandbox(bench, part)
         record_manifests(bench, part)
 
         def work(key: str, labels: dict[str, str]) -> PartitionDone:
             sample = _sample_key(key)
             _require_calibration(bench, part, sample.task_id)
             row, _ = run_sample(bench, part, adapter, sample, context.run_id, labels)
-            if not OUTCOME_RULES[AttemptOutcome(row["outcome"])].counts:
-                raise PartitionFailed(f"{row['outcome']}: {row['outcome_detail']}")
+            outcome = AttemptOutcome(row["outcome"])
+            if outcome is AttemptOutcome.DISK_FULL:
+                raise DiskFull(row["outcome_detail"])
+            if not OUTCOME_RULES[outcome].counts:
+                raise PartitionFailed(f"{outcome.value}: {row['outcome_detail']}")
             return PartitionDone(
                 f"{row['attempt_id']}:{row['patch_sha256']}",
                 {
@@ -113,6 +119,19 @@ def graded_keys(sweep: SweepConfig) -> Sequence[dg.AssetKey]:
 def _sample_key(key: str) -> SampleKey:
     sample, _, task_id = key.partition("|")
     return SampleKey.parse(task_id, sample)
+
+
+def _require_sandbox(bench: Workbench, part: AgentSweep) -> None:
+    # Before a manifest is written: one of another sandbox would be the newest, and hide the results that are there.
+    validated_in = {task.environment.sandbox for task in part.task_set.tasks.values()}
+    if validated_in != {bench.sandbox.name}:
+        names = ", ".join(sorted(validated_in))
+        raise dg.Failure(
+            f"the tasks of {part.task_set.record.name} were validated in the sandbox {names}, and here it is "
+            f"{bench.sandbox.name}: set EVALPIPE_SANDBOX={names} (docker needs an engine that answers), or validate "
+            f"and freeze again",
+            allow_retries=False,
+        )
 
 
 def _require_calibration(bench: Workbench, part: AgentSweep, task_id: str) -> None:

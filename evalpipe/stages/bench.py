@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
-from evalpipe.config import EnvironmentConfig, RunnerConfig, Workspace, resolve_base_image
+from evalpipe.config import ConfigError, EnvironmentConfig, Problem, RunnerConfig, Workspace, resolve_base_image
 from evalpipe.environments import (
     DockerEnvironmentBuilder,
     EnvironmentBuilder,
@@ -46,12 +46,15 @@ def no_progress(label: str, steps: int) -> Iterator[Advance]:
 
 @dataclass
 class Workbench:
-    """A workspace with its lake, its sandbox and its clock. Tests put another clock or sandbox in."""
+    """A workspace with its lake, its sandbox and its clock. Tests put another clock or sandbox in.
+
+    `sandbox_kind` None means: as the machine's EVALPIPE_SANDBOX says.
+    """
 
     workspace: Workspace
     clock: Clock = utc_now
     progress: Progress = no_progress
-    sandbox_kind: SandboxKind = "auto"
+    sandbox_kind: SandboxKind | None = None
     _mirrors: dict[str, Repository] = field(default_factory=dict)
 
     @cached_property
@@ -60,8 +63,12 @@ class Workbench:
 
     @cached_property
     def sandbox(self) -> Sandbox:
-        """The sandbox of this workspace. Leftovers of earlier runs that died are removed when it is opened."""
-        sandbox = choose_sandbox(self.sandbox_kind, instance=self.instance, state_dir=self.workspace.state_dir)
+        """The sandbox of this workspace. Leftovers of earlier runs that died are removed when it is opened.
+
+        Raises ConfigError and EngineUnavailable.
+        """
+        kind = self.sandbox_kind or wanted_sandbox()
+        sandbox = choose_sandbox(kind, instance=self.instance, state_dir=self.workspace.state_dir)
         sandbox.reap(())
         return sandbox
 
@@ -99,6 +106,19 @@ class Workbench:
             packages=environment.packages,
             setup=environment.setup,
         )
+
+
+def wanted_sandbox() -> SandboxKind:
+    """The sandbox that EVALPIPE_SANDBOX asks for: `auto` (also when it is not set), `docker` or `process`.
+
+    Raises ConfigError for any other value.
+    """
+    value = os.environ.get(SANDBOX_VARIABLE) or "auto"
+    for kind in get_args(SandboxKind):
+        if value == kind:
+            found: SandboxKind = kind
+            return found
+    raise ConfigError([Problem(SANDBOX_VARIABLE, f"there is no sandbox {value!r}; it is auto, docker or process")])
 
 
 def runner_for(config: RunnerConfig) -> Runner:

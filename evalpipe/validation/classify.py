@@ -1,11 +1,11 @@
 """Decides what a candidate is worth from what its runs showed. Pure: reports in, one class and its evidence out."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from evalpipe.runners import RunStatus, SuiteReport, TestOutcome, TestResult
+from evalpipe.runners import RunStatus, SuiteReport, TestOutcome
 
 
 class ValidationClass(StrEnum):
@@ -61,6 +61,7 @@ _BAD_RUNS: Mapping[RunStatus, ValidationClass] = {
     RunStatus.NO_REPORT: ValidationClass.NO_REPORT,
     RunStatus.DAMAGED_REPORT: ValidationClass.NO_REPORT,
 }
+_INCOMPLETE = frozenset(_BAD_RUNS.values())
 # Errors of the C library's resolver and of connect(2) in a box that has only loopback.
 _NO_NETWORK = re.compile(
     r"Temporary failure in name resolution|Name or service not known|Network is unreachable|"
@@ -69,12 +70,13 @@ _NO_NETWORK = re.compile(
 )
 
 
-def judge_pass(sides: TwoSides, test_files: Sequence[bytes]) -> PassFinding:
+def judge_pass(sides: TwoSides, test_files: Collection[bytes]) -> PassFinding:
     """Classify a candidate by one pass.
 
     Fail-to-pass: ran and failed before, passed after. Pass-to-pass: passed on both. A test that is absent before
-    (its module does not import) is neither. `test_files` are the change's test files, which tell a test that was
-    meant to show the change from one that fails for reasons of its own.
+    (its module does not import) is neither, and neither is an id that more than one test had. `test_files` are the
+    change's test files, which tell a test that was meant to show the change from one that fails for reasons of
+    its own.
     """
     for side, report in (("before", sides.before), ("after", sides.after)):
         if report.status is not RunStatus.COMPLETED:
@@ -84,117 +86,174 @@ def judge_pass(sides: TwoSides, test_files: Sequence[bytes]) -> PassFinding:
                 ValidationClass.NO_REPORT,
                 f"{side}: the test that must fail did not, so something turns failures into passes",
             )
-    before, after = sides.before.tests, sides.after.tests
-    unclear = sides.before.duplicates | sides.after.duplicates
-    passed_after = {
-        test_id for test_id, result in after.items() if result.outcome is TestOutcome.PASSED and test_id not in unclear
-    }
-    fail_to_pass = frozenset(
-        test_id for test_id in passed_after if test_id in before and before[test_id].outcome in _FAILED
-    )
-    pass_to_pass = frozenset(
-        test_id for test_id in passed_after if test_id in before and before[test_id].outcome is TestOutcome.PASSED
-    )
+    before = sides.before.tests
+    ran_on_both = (_passed(sides.after) & before.keys()) - sides.before.duplicates - sides.after.duplicates
+    fail_to_pass = frozenset(test_id for test_id in ran_on_both if before[test_id].outcome in _FAILED)
+    pass_to_pass = frozenset(test_id for test_id in ran_on_both if before[test_id].outcome is TestOutcome.PASSED)
     if fail_to_pass:
-        return PassFinding(
-            ValidationClass.VALID,
-            f"{len(fail_to_pass)} tests go from fail to pass",
-            fail_to_pass,
-            pass_to_pass,
-        )
+        evidence = f"fail to pass: {_count(fail_to_pass)}, for example {min(fail_to_pass)}"
+        return PassFinding(ValidationClass.VALID, evidence, fail_to_pass, pass_to_pass)
     validation_class, evidence = _without_signal(sides, _names(test_files))
     return PassFinding(validation_class, evidence, frozenset(), pass_to_pass)
 
 
-def judge(passes: Mapping[str, TwoSides], test_files: Sequence[bytes]) -> ValidationFinding:
+def judge(passes: Mapping[str, TwoSides], test_files: Collection[bytes]) -> ValidationFinding:
     """Classify a candidate by its passes, keyed `first` and `second`.
 
-    With one pass only, a class that cannot change any more stands, and what looks valid is pending. A test whose
-    role differs between the passes is quarantined; when it is one of the fail-to-pass tests of either pass, the
-    candidate is flaky. Provisional unless the two passes lie on different days.
+    A test whose outcome on either side differs between the passes is quarantined, and the candidate is judged by
+    the others. It is flaky when one of its own tests fails before and passes after the change only by chance, when
+    no other signal is left than one that came in one pass only, or when the passes differ in more than tests. With
+    one pass only, a class that cannot change any more stands, and what looks valid is pending. Provisional unless
+    the passes lie on different days.
     """
     findings = [judge_pass(sides, test_files) for sides in passes.values()]
     if not findings:
         return ValidationFinding(ValidationClass.PENDING, "no pass has run yet")
-    wavering = _wavering(list(passes.values()))
-    touched = sorted(wavering & frozenset().union(*(finding.fail_to_pass for finding in findings)))
-    if touched:
-        return ValidationFinding(
-            ValidationClass.FLAKY,
-            f"{len(touched)} fail-to-pass tests did not end the same way twice, for example {touched[0]}",
-            quarantined=tuple(sorted(wavering)),
-        )
-    unlike = [finding for finding in findings if finding.validation_class is not findings[0].validation_class]
+    provisional = len({sides.day for sides in passes.values()}) < 2
+    quarantined: frozenset[str] = frozenset()
+    if not any(finding.validation_class in _INCOMPLETE for finding in findings):
+        quarantined = _wavering(passes.values())
+        stable = [judge_pass(_without(sides, quarantined), test_files) for sides in passes.values()]
+        by_chance = _signals_by_chance(passes.values(), findings, quarantined, _names(test_files))
+        if by_chance.after_too or (by_chance.at_all and not stable[0].fail_to_pass):
+            example = min(by_chance.after_too or by_chance.at_all)
+            return ValidationFinding(
+                ValidationClass.FLAKY,
+                f"fail to pass in one pass only: {_count(by_chance.at_all)}, for example {example}",
+                quarantined=tuple(sorted(quarantined)),
+                provisional=provisional,
+            )
+        findings = stable
+    found = findings[0]
+    unlike = next((other for other in findings if other.validation_class is not found.validation_class), None)
     if unlike:
         return ValidationFinding(
             ValidationClass.FLAKY,
-            f"one pass says {findings[0].validation_class} ({findings[0].evidence}), the other "
-            f"{unlike[0].validation_class} ({unlike[0].evidence})",
-            quarantined=tuple(sorted(wavering)),
+            f"one pass says {found.validation_class} ({found.evidence}), the other "
+            f"{unlike.validation_class} ({unlike.evidence})",
+            quarantined=tuple(sorted(quarantined)),
+            provisional=provisional,
         )
-    found = findings[0]
     if found.validation_class is ValidationClass.VALID and len(findings) < 2:
-        return ValidationFinding(ValidationClass.PENDING, f"{found.evidence} in the first pass; a second is due")
-    stable = frozenset.intersection(*(finding.pass_to_pass for finding in findings))
+        return ValidationFinding(ValidationClass.PENDING, f"{found.evidence}, in the first pass; a second is due")
     return ValidationFinding(
         found.validation_class,
         found.evidence,
+        # What is not quarantined ended the same way in every pass, so any of them can give the lists.
         fail_to_pass=tuple(sorted(found.fail_to_pass)),
-        pass_to_pass=tuple(sorted(stable)),
-        quarantined=tuple(sorted(wavering)),
-        provisional=len({sides.day for sides in passes.values()}) < 2,
+        pass_to_pass=tuple(sorted(frozenset.intersection(*(finding.pass_to_pass for finding in findings)))),
+        quarantined=tuple(sorted(quarantined)),
+        provisional=provisional,
     )
 
 
-def _without_signal(sides: TwoSides, files: frozenset[str]) -> tuple[ValidationClass, str]:
-    before, after = sides.before.tests, sides.after.tests
-    still_failing = {
-        test_id: result
-        for test_id, result in after.items()
-        if result.outcome in _FAILED and test_id not in _passed(before) and _file_of(test_id) in files
+def _without_signal(sides: TwoSides, own_files: frozenset[str]) -> tuple[ValidationClass, str]:
+    before, after = sides.before, sides.after
+    passed_before, passed_after = _passed(before), _passed(after)
+    failing = {
+        test_id: result.message
+        for test_id, result in after.tests.items()
+        if result.outcome in _FAILED and test_id not in passed_before and _file_of(test_id) in own_files
     }
-    no_network = [test_id for test_id, result in still_failing.items() if _NO_NETWORK.search(result.message)]
+    for node_id, message in after.uncollected.items():
+        failing |= {file: message for file in own_files if _file_of(node_id) == file or _is_inside(file, node_id)}
+    no_network = [test_id for test_id, message in failing.items() if _NO_NETWORK.search(message)]
     if no_network:
         return (
             ValidationClass.NEEDS_NETWORK,
-            f"{len(no_network)} tests fail after the change for want of a network, for example {no_network[0]}",
+            f"fail after the change for want of a network: {_count(no_network)}, for example {min(no_network)}",
         )
-    broken = sorted(files & set(sides.after.uncollected))
-    if still_failing or broken:
-        example = next(iter(still_failing), None) or broken[0]
+    if failing:
         return (
             ValidationClass.AFTER_FAILS,
-            f"{len(still_failing) + len(broken)} of the change's own tests fail after it too, for example {example}",
+            f"the change's own tests fail after it too: {_count(failing)}, for example {min(failing)}",
         )
-    hidden = [
-        test_id for test_id in _passed(after) if test_id not in before and _file_of(test_id) in sides.before.uncollected
-    ]
+    absent = passed_after - before.tests.keys()
+    hidden = {test_id: node for test_id in absent for node in before.uncollected if _is_inside(test_id, node)}
     if hidden:
+        node = hidden[min(hidden)]
         return (
             ValidationClass.COMPILE_ONLY,
-            f"{len(hidden)} tests are absent before, because {_file_of(hidden[0])} does not import there",
+            f"absent before, because {node or 'the suite'} is not collected there: {_count(hidden)}, for example "
+            f"{min(hidden)}",
         )
-    return ValidationClass.NO_SIGNAL, "every test of the change ends the same way before and after it"
+    absence = f"; absent before: {_count(absent)}, for example {min(absent)}" if absent else ""
+    return ValidationClass.NO_SIGNAL, f"no test that passes after the change failed before it{absence}"
 
 
-def _wavering(passes: Sequence[TwoSides]) -> frozenset[str]:
-    """Tests whose outcome on either side differs between the passes."""
+@dataclass(frozen=True, slots=True)
+class _SignalsByChance:
+    """Own tests of the change that went from fail to pass in one pass and not in the other.
+
+    `after_too`: those that failed before in every pass, so that it is the change itself that lets them waver. The
+    others waver on the old code, as a test of something else in the same file may, or one of the fault that is mended.
+    """
+
+    at_all: frozenset[str]
+    after_too: frozenset[str]
+
+
+def _signals_by_chance(
+    passes: Collection[TwoSides],
+    findings: Collection[PassFinding],
+    quarantined: frozenset[str],
+    own_files: frozenset[str],
+) -> _SignalsByChance:
+    signals = frozenset().union(*(finding.fail_to_pass for finding in findings))
+    at_all = frozenset(test_id for test_id in signals & quarantined if _file_of(test_id) in own_files)
+    failed_before = [{test for test, result in one.before.tests.items() if result.outcome in _FAILED} for one in passes]
+    return _SignalsByChance(at_all, at_all.intersection(*failed_before))
+
+
+def _wavering(passes: Collection[TwoSides]) -> frozenset[str]:
+    """Tests that ended in more than one way on a side; failing and stopping with an error are one way."""
     wavering: set[str] = set()
     for reports in ([one.before for one in passes], [one.after for one in passes]):
-        outcomes = [{test_id: result.outcome for test_id, result in report.tests.items()} for report in reports]
-        for test_id in set().union(*outcomes):
-            if len({found.get(test_id) for found in outcomes}) > 1:
-                wavering.add(test_id)
+        endings = [
+            {
+                (
+                    test_id,
+                    TestOutcome.FAILED if result.outcome in _FAILED else result.outcome,
+                    test_id in found.duplicates,
+                )
+                for test_id, result in found.tests.items()
+            }
+            for found in reports
+        ]
+        wavering |= {test_id for test_id, _, _ in endings[0].union(*endings) - endings[0].intersection(*endings)}
     return frozenset(wavering)
 
 
-def _passed(tests: Mapping[str, TestResult]) -> list[str]:
-    return [test_id for test_id, result in tests.items() if result.outcome is TestOutcome.PASSED]
+def _without(sides: TwoSides, test_ids: frozenset[str]) -> TwoSides:
+    """The same pass as if these tests had not been in it."""
+    before, after = (
+        replace(report, tests={test_id: found for test_id, found in report.tests.items() if test_id not in test_ids})
+        for report in (sides.before, sides.after)
+    )
+    return TwoSides(before, after, sides.day)
 
 
-def _names(paths: Sequence[bytes]) -> frozenset[str]:
+def _passed(report: SuiteReport) -> frozenset[str]:
+    return frozenset(test_id for test_id, result in report.tests.items() if result.outcome is TestOutcome.PASSED)
+
+
+def _names(paths: Collection[bytes]) -> frozenset[str]:
+    # As `runners.report.storable_text` shows a path that is not UTF-8.
     return frozenset(path.decode("utf-8", "backslashreplace") for path in paths)
 
 
 def _file_of(test_id: str) -> str:
     return test_id.partition("::")[0]
+
+
+def _is_inside(test_id: str, node_id: str) -> bool:
+    """Whether a file or test lies in a node that could not be collected: a class, a file, or a folder and its conftest.
+
+    pytest names the whole suite "" and, before version 8, a package by its `__init__.py`.
+    """
+    node_id = node_id.removesuffix("/__init__.py")
+    return not node_id or test_id.startswith((f"{node_id}::", f"{node_id}/"))
+
+
+def _count(tests: Collection[str]) -> str:
+    return "1 test" if len(tests) == 1 else f"{len(tests)} tests"

@@ -3,6 +3,7 @@
 import fcntl
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from evalpipe.environments.definition import EnvironmentDefinition, pip_argument
 from evalpipe.sandbox.engine import engine_faults
 
 LOG_LINES = 40
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _COMPLETE = ".evalpipe-complete"
 FREE_BYTES_FLOOR = 2 * 1024**3
 """Below this no build starts: a build that fills the disk takes every other process of the host with it."""
@@ -131,7 +133,9 @@ class DockerEnvironmentBuilder:
             )
         except BuildError as error:
             parts = [str(part.get("stream") or part.get("error") or "") for part in error.build_log]
-            return _failure("\n".join("".join(parts).splitlines()[-LOG_LINES:]))
+            # The classic builder paints what commands say on standard error.
+            text = _COLOUR.sub("", "".join(parts))
+            return _failure("\n".join(text.splitlines()[-LOG_LINES:]))
         except APIError as error:
             return _failure(str(error))
         return BuildStatus.BUILT, str(image.id), ""

@@ -125,7 +125,7 @@ class Driver:
     def freeze(self, name: str, repositories: Sequence[str], *, provisional: bool) -> None:
         """Freeze the valid candidates of `repositories` as a task set. Raises JobFailed."""
         options = {"name": name, "repositories": list(repositories), "provisional": provisional}
-        self.run(jobs.FREEZE, ops={"freeze": {"config": options}})
+        self.run(jobs.FREEZE, ops={"write_task_set": {"config": options}})
         del self.definitions
 
     def calibrate(self, sweep: SweepConfig) -> None:

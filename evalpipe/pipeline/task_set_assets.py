@@ -108,8 +108,8 @@ def task_set_assets(folder: Path, *, with_history: bool) -> TaskSetAssets:
 def freeze_job(repositories: Mapping[str, RepositoryConfig]) -> dg.JobDefinition:
     """The job that writes a frozen set, and tells Dagster's lineage of it."""
 
-    @dg.op(name="freeze")
-    def freeze_op(context: dg.OpExecutionContext, config: FreezeOptions, bench: Bench) -> None:
+    @dg.op
+    def write_task_set(context: dg.OpExecutionContext, config: FreezeOptions, bench: Bench) -> None:
         chosen = [repositories[name] for name in config.repositories or repositories]
         record = freeze_task_set(bench, config.name, chosen, provisional=config.provisional)
         loaded = load_task_set(bench.workspace.task_sets_dir / record.name)
@@ -125,7 +125,7 @@ def freeze_job(repositories: Mapping[str, RepositoryConfig]) -> dg.JobDefinition
         name="freeze", description="Freeze every valid candidate as a task set.", executor_def=dg.in_process_executor
     )
     def freeze() -> None:
-        freeze_op()
+        write_task_set()
 
     return freeze
 

@@ -320,10 +320,28 @@ def remove_container(engine: Engine, container: str) -> bool:
     except Interrupted:
         return False
     except SandboxError as error:
-        if "already in progress" not in str(error):
+        if "already in progress" in str(error):
+            _await_removal(engine, container)
+        else:
             _log.warning("%s; the next clean-up tries again", error)
         return False
     return True
+
+
+def _await_removal(engine: Engine, container: str) -> None:
+    """Wait until somebody else's removal is done; before that, the engine still counts the volume as used."""
+    end = time.monotonic() + _END_S
+    try:
+        while time.monotonic() < end:
+            with engine_faults(f"see {container} removed"):
+                engine.api.inspect_container(container)
+            time.sleep(0.02)
+    except Interrupted:
+        return
+    except SandboxError as error:
+        _log.warning("%s", error)
+        return
+    _log.warning("the engine still removes %s after %.0f s", container, _END_S)
 
 
 def remove_volumes(engine: Engine, labels: list[str], wanted: Callable[[dict[str, str]], bool]) -> None:

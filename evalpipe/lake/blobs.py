@@ -1,6 +1,7 @@
 """Blobs by their SHA-256: patches, transcripts and logs that are too large or too raw for a table."""
 
 import hashlib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,13 +19,23 @@ class BlobStore:
     root: Path
 
     def path(self, digest: str) -> Path:
+        """The file of a blob. Raises BlobError for what is no digest."""
+        if not re.fullmatch("[0-9a-f]{64}", digest):
+            raise BlobError(f"{digest!r} is not the SHA-256 of a blob")
         return self.root / digest[:2] / digest
 
     def put(self, data: bytes) -> str:
-        """Store `data` and return its digest; the same bytes are stored once."""
+        """Store `data` and return its digest. The same bytes are stored once; a damaged copy is replaced.
+
+        Raises DiskFullError.
+        """
         digest = hashlib.sha256(data).hexdigest()
         path = self.path(digest)
-        if not path.exists():
+        try:
+            known = path.read_bytes() == data
+        except FileNotFoundError:
+            known = False
+        if not known:
             write_atomically(path, data)
         return digest
 

@@ -1,7 +1,10 @@
 """Files that are whole or absent: every write of the lake goes through here."""
 
+import errno
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -12,27 +15,43 @@ class DiskFullError(OSError):
 def write_atomically(path: Path, data: bytes) -> None:
     """Write `data` to `path` so that a reader, or a crash at any moment, sees the old file or the new one.
 
-    The file and its folder are flushed before the call returns, so a result that was reported is on disk.
-    Raises DiskFullError when there is no room, and leaves no half file behind.
+    The file and its folders are flushed before the call returns, so a result that was reported is on disk. A
+    process that is killed in the middle can leave a file `.<name>.….tmp`, which nothing reads. Raises
+    DiskFullError when there is no room, and leaves no half file behind.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+    with naming_a_full_disk(path):
+        make_folder(path.parent)
+        try:
+            with temporary.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
         _flush_folder(path.parent)
+
+
+def make_folder(folder: Path) -> None:
+    """Make `folder` and those above it, where they are missing, so that a power cut does not take them away."""
+    if not folder.is_dir():
+        make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        _flush_folder(folder.parent)
+
+
+@contextmanager
+def naming_a_full_disk(path: Path) -> Iterator[None]:
+    """Turn the errors of a full disk or quota, met while `path` is written, into DiskFullError."""
+    try:
+        yield
     except OSError as error:
-        temporary.unlink(missing_ok=True)
-        if error.errno in (28, 122):  # ENOSPC, EDQUOT
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise DiskFullError(
                 error.errno, f"no room to write {path}: free some space on that disk and run the same again"
             ) from error
-        raise
-    except BaseException:
-        temporary.unlink(missing_ok=True)
         raise
 
 

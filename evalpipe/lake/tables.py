@@ -1,6 +1,7 @@
 """Tables of the lake: one Parquet file per partition, written whole, read back as one dataset."""
 
 import fcntl
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -8,18 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from evalpipe.lake.blobs import BlobStore
-from evalpipe.lake.files import write_atomically
+from evalpipe.lake.files import make_folder, naming_a_full_disk, write_atomically
 from evalpipe.lake.schemas import SCHEMAS
 
 Row = Mapping[str, Any]
 
+# A name with a dot in front is never read: it belongs to a write that did not end.
+_PARTITION = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,119}")
+
 
 class LakeError(Exception):
-    """A file of the lake cannot be read as what it should be."""
+    """Rows, or a file of the lake, are not what their table declares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +36,23 @@ class Lake:
         return BlobStore(self.root / "blobs")
 
     def path(self, table: str, *parts: str) -> Path:
-        """Return the file of the partition `parts` of `table`; parts are slugs, the last names the file."""
-        for part in parts:
-            if not part or part.startswith(".") or "/" in part:
-                raise ValueError(f"{part!r} cannot name a partition of {table}")
-        return self.root.joinpath(table, *parts[:-1], f"{parts[-1]}.parquet")
+        """The file of the partition `parts` of `table`; parts are slugs, the last names the file.
+
+        Raises ValueError for parts that are no slugs, KeyError for a table that is not declared.
+        """
+        if not parts:
+            raise ValueError(f"a partition of {table} needs a name")
+        return self._folder(table, *parts[:-1]) / f"{_slug(table, parts[-1])}.parquet"
 
     def write(self, table: str, rows: Sequence[Row], *parts: str) -> Path:
-        """Replace the partition `parts` of `table` by `rows`, atomically, in the declared schema."""
+        """Replace the partition `parts` of `table` by `rows`, atomically, in the declared schema.
+
+        Raises LakeError when a row has a column too many, misses a required one or holds another type, and
+        DiskFullError; the partition then stays as it was.
+        """
         path = self.path(table, *parts)
-        arrow = pa.Table.from_pylist([dict(row) for row in rows], schema=SCHEMAS[table])
-        arrow.validate(full=True)
         sink = pa.BufferOutputStream()
-        pq.write_table(arrow, sink, compression="zstd")
+        pq.write_table(_arrow_table(table, rows), sink, compression="zstd", write_page_checksum=True)
         write_atomically(path, sink.getvalue().to_pybytes())
         return path
 
@@ -60,39 +67,88 @@ class Lake:
         path = self.path(table, *parts)
         if not path.exists():
             return []
-        found: list[dict[str, Any]] = self._read_file(table, path).to_pylist()
+        found: list[dict[str, Any]] = _read_file(table, path).to_pylist()
         return found
 
     def read(self, table: str, *prefix: str) -> pa.Table:
-        """Return every partition of `table` below the folder `prefix` as one Arrow table."""
-        folder = self.root.joinpath(table, *prefix)
-        files = sorted(str(path) for path in folder.rglob("[!.]*.parquet"))
-        if not files:
-            return SCHEMAS[table].empty_table()
-        try:
-            return ds.dataset(files, schema=SCHEMAS[table], format="parquet").to_table()
-        except (pa.ArrowInvalid, OSError):
-            for file in files:
-                self._read_file(table, Path(file))  # names the file that is broken
-            raise
+        """Return every partition of `table` below the folder `prefix` as one Arrow table.
 
-    def _read_file(self, table: str, path: Path) -> pa.Table:
-        try:
-            return pq.read_table(path, schema=SCHEMAS[table])
-        except (pa.ArrowInvalid, OSError) as error:
-            raise LakeError(
-                f"{path} is not a readable {table} file ({error}): restore it, or delete it and run its stage again"
-            ) from error
+        Raises LakeError that names the first file which is not a Parquet file of the declared schema.
+        """
+        files = sorted(self._folder(table, *prefix).rglob("[!.]*.parquet"))
+        return pa.concat_tables([SCHEMAS[table].empty_table(), *(_read_file(table, file) for file in files)])
 
     @contextmanager
     def locked(self, table: str, *parts: str) -> Iterator[None]:
-        """Hold the partition against every other process of this machine.
+        """Hold the partition against every other process of this machine, and every other thread of this one.
 
         The lock goes with its process, so a killed run never leaves one behind. It keeps two runs from
         paying for the same attempt.
         """
-        path = self.path(table, *parts).with_suffix(".lock")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("wb") as file:
+        path = self.path(table, *parts)
+        lock = path.with_name(f"{path.name.removesuffix('.parquet')}.lock")
+        with naming_a_full_disk(lock):
+            make_folder(lock.parent)
+            file = lock.open("wb")
+        with file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+    def _folder(self, table: str, *parts: str) -> Path:
+        if table not in SCHEMAS:
+            raise KeyError(f"the lake has no table {table!r}")
+        return self.root.joinpath(table, *(_slug(table, part) for part in parts))
+
+
+def _slug(table: str, part: str) -> str:
+    if not _PARTITION.fullmatch(part):
+        raise ValueError(f"{part!r} cannot name a partition of {table}: letters, digits and _.- only, at most 120")
+    return part
+
+
+def _arrow_table(table: str, rows: Sequence[Row]) -> pa.Table:
+    schema = SCHEMAS[table]
+    for row in rows:
+        # Arrow would drop the one and store a null for the other.
+        unknown = row.keys() - set(schema.names)
+        missing = [column.name for column in schema if not column.nullable and row.get(column.name) is None]
+        if unknown or missing:
+            fault = f"unknown columns {sorted(unknown)}" if unknown else f"nothing in the columns {missing}"
+            raise LakeError(f"a row for {table} has {fault}")
+    columns = []
+    for column in schema:
+        try:
+            columns.append(pa.array([row.get(column.name) for row in rows], column.type))
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise LakeError(f"the column {column.name} of {table} cannot hold its values: {error}") from error
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _read_file(table: str, path: Path) -> pa.Table:
+    try:
+        file = pq.ParquetFile(path, page_checksum_verification=True)
+        return _as_declared(file.read(use_threads=False), SCHEMAS[table])
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise LakeError(
+            f"{path} is not a readable {table} file ({reason}): restore it, or delete it and run its stage again"
+        ) from error
+
+
+def _as_declared(found: pa.Table, schema: pa.Schema) -> pa.Table:
+    """`found` with the columns of `schema`. An optional column that the file does not have yet is null.
+
+    Raises ValueError for every other difference: a reader that fills the gaps would turn results into nothing.
+    """
+    if found.schema.equals(schema):
+        return found
+    known = {column.name: column for column in found.schema}
+    unlike = known.keys() - set(schema.names)
+    unlike |= {column.name for column in schema if column.name in known and not known[column.name].equals(column)}
+    unlike |= {column.name for column in schema if column.name not in known and not column.nullable}
+    if unlike:
+        raise ValueError(f"its columns are not those declared: {', '.join(sorted(unlike))}")
+    columns = [
+        found.column(column.name) if column.name in known else pa.nulls(len(found), column.type) for column in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)

@@ -81,7 +81,7 @@ def read_report(report: bytes | None, canary_id: str) -> SuiteReport:
     """What a run says by its report (None: it left none). Never raises on content.
 
     The worst phase of a test decides, and a pass needs a call that passed. A report without its last record, or
-    in which the canary, always the last test, did not run at all, is none.
+    in which the canary, always the last test, could not run, is none: the run stopped or broke before its end.
     """
     if not report:
         return SuiteReport(RunStatus.NO_REPORT, detail="the test run left no report")
@@ -101,19 +101,20 @@ def read_report(report: bytes | None, canary_id: str) -> SuiteReport:
             uncollected=records.uncollected,
             detail=f"pytest ended with an internal or usage error (exit status {records.exit_status})",
         )
-    canary = records.phases.pop(canary_id, None)
-    if canary is None:
+    canary = _result(canary_id, records.phases.pop(canary_id, []))
+    if canary.outcome is TestOutcome.ERROR:
+        reason = canary.message.strip().rpartition("\n")[2]
         return SuiteReport(
             RunStatus.NO_REPORT,
             uncollected=records.uncollected,
-            detail=f"the test run stopped before its last test (exit status {records.exit_status})",
+            detail=f"the last test, which must fail, could not run (exit status {records.exit_status}): {reason}",
         )
     return SuiteReport(
         RunStatus.COMPLETED,
         tests={test_id: _result(test_id, phases) for test_id, phases in records.phases.items()},
         uncollected=records.uncollected,
         duplicates=records.duplicates(),
-        canary_failed=_result(canary_id, canary).outcome is TestOutcome.FAILED,
+        canary_failed=canary.outcome is TestOutcome.FAILED,
     )
 
 

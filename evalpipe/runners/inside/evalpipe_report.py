@@ -86,8 +86,10 @@ class Reporter:
             message=_message(report),
         )
 
-    @pytest.hookimpl(trylast=True)
+    @pytest.hookimpl(hookwrapper=True)
     def pytest_sessionfinish(self, session, exitstatus):
+        # Also when another hook fails here: pytest's cache does so for a path that is not UTF-8.
+        yield
         self._write("end", exit_status=int(exitstatus))
 
 

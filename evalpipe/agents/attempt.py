@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from evalpipe.agents.adapter import AGENT_FOLDER, Adapter, Assignment
 from evalpipe.agents.outcome import AttemptOutcome
-from evalpipe.history import Repository, ScratchObjects
+from evalpipe.history import Repository, ScratchObjects, TreeNotWritten
 from evalpipe.sandbox import (
     Box,
     DiskFull,
@@ -103,7 +103,7 @@ def _capture(box: Box, scratch: ScratchObjects, parent: str) -> tuple[CapturedPa
         entries = box.read_tree(INSTANCE_FOLDER, WORK_LIMITS)
         files = (TreeFile(entry.path, entry.mode, entry.data) for entry in entries if entry.mode != 0o040000)
         return capture_patch(scratch, parent, files), ""
-    except (OutputTooLarge, UnsafeOutput) as error:
+    except (OutputTooLarge, UnsafeOutput, TreeNotWritten) as error:
         return None, f"the working tree cannot be taken as a patch: {error}"
 
 

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from evalpipe.agents.adapter import AGENT_FOLDER, AgentCommand, Assignment
 from evalpipe.history import PatchDoesNotApply, ScratchObjects
+from evalpipe.history.objects import folders_above
 from evalpipe.sandbox import FileEntry
 
-# Only POSIX sh, cp, xargs and rm: an image need not have git or a language runtime. Deletions come first, so
-# that a folder may take the place of a file.
+# Only sh, cp, xargs and rm: an image need not have git or a language runtime. All that changes is removed first,
+# because cp writes through a link and puts no file in the place of a folder.
 _REPLAY = f"""
-xargs -0 rm -f -- < "$0/{AGENT_FOLDER}/deleted"
+xargs -0 rm -rf -- < "$0/{AGENT_FOLDER}/removed"
 cp -a "$0/{AGENT_FOLDER}/tree/." .
 echo "replayed a stored patch"
 """
@@ -44,8 +45,10 @@ class PatchReplay:
         tree = f"{AGENT_FOLDER}/tree".encode()
         files = [FileEntry(tree, 0o040000)]
         files += [FileEntry(tree + b"/" + path, entry.mode, blobs[entry.oid]) for path, entry in changed.items()]
-        deleted = b"".join(path + b"\0" for path in before if path not in after)
-        files.append(FileEntry(f"{AGENT_FOLDER}/deleted".encode(), 0o100644, deleted))
+        emptied = {folder for path in before if path not in after for folder in folders_above(path)} & changed.keys()
+        removed = [path for path, entry in before.items() if after.get(path) != entry] + sorted(emptied)
+        listing = b"".join(path + b"\0" for path in removed)
+        files.append(FileEntry(f"{AGENT_FOLDER}/removed".encode(), 0o100644, listing))
         return AgentCommand(("sh", "-ec", _REPLAY, root), tuple(files))
 
 
@@ -67,7 +70,7 @@ class PatchScript:
         except (OSError, ValueError) as error:
             raise ScriptError(f"{path} is not a readable script of an agent: {error}") from error
         patches = document.get("patches") if isinstance(document, dict) else None
-        if not isinstance(patches, dict) or not all(isinstance(entry, list) for entry in patches.values()):
+        if not isinstance(patches, dict) or not all(map(_is_names, patches.values())):
             raise ScriptError(f'{path} must hold {{"patches": {{"<change number>": ["file.patch", null, …]}}}}')
         script = cls(path.parent, patches)
         for name in {name for names in patches.values() for name in names if name is not None}:
@@ -86,3 +89,7 @@ class PatchScript:
         entries = self.patches.get(str(assignment.task.number)) or [None]
         name = entries[(assignment.sample - 1) % len(entries)]
         return b"" if name is None else (self.folder / name).read_bytes()
+
+
+def _is_names(entry: object) -> bool:
+    return isinstance(entry, list) and all(name is None or isinstance(name, str) for name in entry)

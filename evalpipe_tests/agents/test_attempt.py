@@ -1,0 +1,288 @@
+"""Attempts for real: how they end, and that the patch is whole whatever the agent did to its instance."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from evalpipe.agents import OUTCOME_RULES, AttemptOutcome, AttemptResult
+from evalpipe.agents.attempt import WORK_LIMITS, instance_files
+from evalpipe.history import ScratchObjects
+from evalpipe.sandbox import (
+    Box,
+    DiskFull,
+    EngineFault,
+    EngineUnavailable,
+    FileEntry,
+    ImageMissing,
+    Interrupted,
+    Limits,
+    Outcome,
+    SandboxError,
+    TreeLimits,
+)
+from evalpipe_tests.agents.adapters import PythonAgent, ShellAgent
+from evalpipe_tests.agents.conftest import Place
+from evalpipe_tests.history.builder import git
+
+MEND = "sed -i s/11/12/ clock.py; "
+MENDED = b"def noon():\n    return 12\n"
+
+
+def _only_mended(place: Place, result: AttemptResult) -> bool:
+    work, before = place.work(result.patch), place.work(b"")
+    return {path for path in work if work[path] != before.get(path)} == {b"clock.py"} and (
+        work[b"clock.py"].data == MENDED and work.keys() == before.keys()
+    )
+
+
+def test_finished_attempt_has_its_patch_and_its_transcript(place: Place) -> None:
+    result = place.attempt(ShellAgent(MEND + "echo said; echo complained >&2; cat $0/agent/prompt.md"))
+    assert result.outcome is AttemptOutcome.FINISHED
+    assert (result.exit_code, result.files_changed, result.flags) == (0, 1, ())
+    assert b"said\n" in result.transcript
+    assert b"complained\n" in result.transcript
+    assert "Mend the clock … today.\n".encode() in result.transcript
+    assert 0 < result.seconds < 60
+    assert _only_mended(place, result)
+
+
+def test_adapter_may_bring_files_and_variables(place: Place) -> None:
+    result = place.attempt(PythonAgent("import os; open('answer', 'w').write(os.environ['AGENT'])"))
+    assert place.work(result.patch)[b"answer"].data == b"yes"
+    assert result.files_changed == 1
+
+
+def test_attempt_that_changed_nothing_is_an_empty_patch(place: Place) -> None:
+    result = place.attempt(ShellAgent("touch clock.py; mkdir empty"))
+    assert (result.outcome, result.patch, result.files_changed) == (AttemptOutcome.EMPTY_PATCH, b"", 0)
+
+
+def test_patch_of_an_attempt_that_ran_out_of_time_is_kept(place: Place) -> None:
+    result = place.attempt(ShellAgent(MEND + "sleep 600"), timeout_s=3)
+    assert (result.outcome, result.exit_code) == (AttemptOutcome.TIMEOUT, None)
+    assert result.seconds < 30
+    assert _only_mended(place, result)
+
+
+def test_what_an_agent_left_running_does_not_write_while_its_work_is_read(place: Place) -> None:
+    background = "(while :; do echo x >> grows; date +%N > changes; done) >/dev/null 2>&1 & sleep 0.5; "
+    result = place.attempt(ShellAgent(MEND + background + "setsid sh -c 'sleep 30; touch late' & exit 0"))
+    assert result.outcome is AttemptOutcome.FINISHED
+    assert result.seconds < 20
+    assert {b"grows", b"changes"} <= place.work(result.patch).keys()
+    assert b"late" not in place.work(result.patch)
+
+
+@pytest.mark.docker
+def test_agent_that_ran_out_of_memory_has_failed_and_its_patch_is_kept(docker_place: Place) -> None:
+    agent = PythonAgent("open('clock.py', 'w').write('mended')\nx = [b'x' * (1 << 24) for _ in range(99)]")
+    result = docker_place.attempt(agent)
+    assert result.outcome is AttemptOutcome.OUT_OF_MEMORY
+    assert docker_place.work(result.patch)[b"clock.py"].data == b"mended"
+
+
+@pytest.mark.parametrize("command", ["exit 3", "kill -9 $$", "no_such_command"])
+@pytest.mark.parametrize("first", [MEND, ""], ids=["patch", "no_patch"])
+def test_crash_keeps_the_patch_and_the_exit_code(place: Place, first: str, command: str) -> None:
+    result = place.attempt(ShellAgent(first + command))
+    assert result.outcome is AttemptOutcome.AGENT_CRASHED
+    assert result.exit_code == {"exit 3": 3, "kill -9 $$": 137, "no_such_command": 127}[command]
+    assert str(result.exit_code) in result.detail
+    assert _only_mended(place, result) if first else result.patch == b""
+
+
+GIT_DEEDS = {
+    "commits": "git add -A && git -c user.name=a -c user.email=a@b commit -qm done",
+    "adds": "git add -A",
+    "stashes_a_copy": "git stash store $(git stash create) || true",
+    "amends": "git -c user.name=a -c user.email=a@b commit -qa --amend -m other",
+    "deletes_git": "rm -rf .git",
+    "makes_it_anew": "rm -rf .git && git init -q && git add -A",
+    "git_file": "rm -rf .git && echo 'gitdir: /tmp/elsewhere' > .git",
+    "hides_by_index_flags": "git update-index --assume-unchanged clock.py && git update-index --skip-worktree clock.py",
+    "hides_by_attributes": "mkdir -p .git/info && echo '* -diff filter=x' > .git/info/attributes",
+    "replaces_the_commit": "git replace HEAD $(git -c user.name=a -c user.email=a@b commit-tree -m x HEAD^{tree})",
+    "locks_the_index": "touch .git/index.lock .git/HEAD.lock",
+    "forbids_reading": "chmod 000 clock.py docs && chmod 500 .",
+}
+
+
+@pytest.mark.parametrize("name", GIT_DEEDS)
+def test_patch_is_whole_whatever_the_agent_does_to_git(place: Place, name: str) -> None:
+    result = place.attempt(ShellAgent("set -e; " + MEND + GIT_DEEDS[name]))
+    assert result.outcome is AttemptOutcome.FINISHED, result.transcript
+    assert _only_mended(place, result)
+
+
+def test_hostile_settings_hooks_and_drivers_run_nothing_on_the_host(process_place: Place, tmp_path: Path) -> None:
+    mark = tmp_path / "executed"
+    evil = f"touch {mark}"
+    script = f"""
+        for hook in post-checkout post-index-change pre-commit post-commit reference-transaction; do
+            mkdir -p .git/hooks; printf '#!/bin/sh\\n{evil}\\n' > .git/hooks/$hook; chmod +x .git/hooks/$hook
+        done
+        cat >> .git/config <<'END'
+[core]
+    fsmonitor = "{evil}"
+    hooksPath = .git/hooks
+    sshCommand = "{evil}"
+    pager = "{evil}"
+[diff]
+    external = "{evil}"
+[diff "evil"]
+    textconv = "{evil}"
+    command = "{evil}"
+[filter "evil"]
+    clean = "{evil}"
+    smudge = "{evil}"
+    process = "{evil}"
+END
+        printf '* diff=evil filter=evil\\n' > .gitattributes
+        printf '[diff]\\n\\texternal = {evil}\\n' > .gitconfig
+        {MEND}
+    """
+    result = process_place.attempt(ShellAgent(script))
+    assert result.outcome is AttemptOutcome.FINISHED, result.transcript
+    assert not mark.exists()
+    work = process_place.work(result.patch)
+    assert work[b"clock.py"].data == MENDED
+    assert work[b".gitattributes"].data == b"* diff=evil filter=evil\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (f"truncate -s {WORK_LIMITS.file_bytes + 1} huge", "huge"),
+        ("cd ..; rm -rf repo; ln -s /etc repo", "repo"),
+        ("mkdir 'git~1'; touch 'git~1/x'", "git~1"),
+    ],
+    ids=["too_large", "not_a_folder", "unsafe_name"],
+)
+def test_work_that_cannot_be_read_is_flagged_and_no_fault_of_the_engine(place: Place, script: str, said: str) -> None:
+    result = place.attempt(ShellAgent(MEND + script))
+    assert result.outcome is AttemptOutcome.FINISHED
+    assert (result.patch, result.files_changed) == (None, 0)
+    assert result.flags == ("work_not_readable",)
+    assert said in result.detail
+
+
+def test_deleting_the_whole_instance_is_a_patch_that_deletes_all(process_place: Place) -> None:
+    result = process_place.attempt(ShellAgent("cd ..; rm -rf repo"))
+    assert result.outcome is AttemptOutcome.FINISHED
+    assert process_place.work(result.patch) == {}
+
+
+class FailingSandbox:
+    """A sandbox whose engine fails when a box is opened, or when its tree is read."""
+
+    name = "docker"
+
+    def __init__(self, error: SandboxError, *, late: bool) -> None:
+        self.error, self.late = error, late
+
+    @contextmanager
+    def open(self, environment: str, limits: Limits, labels: Mapping[str, str]) -> Iterator[Box]:
+        if not self.late:
+            raise self.error
+        yield FailingBox(self.error)  # type: ignore[misc]
+
+
+class FailingBox:
+    root = "/work"
+
+    def __init__(self, error: SandboxError) -> None:
+        self.error = error
+
+    def put(self, files: Iterator[FileEntry]) -> None:
+        list(files)
+
+    def run(self, command: object, *, env: object, cwd: str) -> object:
+        return Outcome(0, False, False, 1.0, b"", b"", False, False)
+
+    def read_tree(self, path: str, limits: TreeLimits) -> Iterator[FileEntry]:
+        yield FileEntry(b"clock.py", 0o100644, b"half")
+        raise self.error
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["at_start", "while_reading"])
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (ImageMissing("no image"), AttemptOutcome.IMAGE_MISSING),
+        (EngineUnavailable("no engine"), AttemptOutcome.ENGINE_ERROR),
+        (EngineFault("refused"), AttemptOutcome.ENGINE_ERROR),
+        (DiskFull("full"), AttemptOutcome.DISK_FULL),
+        (Interrupted("killed"), AttemptOutcome.INTERRUPTED),
+    ],
+    ids=lambda value: value.name.lower() if isinstance(value, AttemptOutcome) else "",
+)
+def test_fault_of_the_engine_is_an_outcome_that_does_not_count(
+    process_place: Place, error: SandboxError, outcome: AttemptOutcome, late: bool
+) -> None:
+    process_place.sandbox = FailingSandbox(error, late=late)  # type: ignore[assignment]
+    result = process_place.attempt(ShellAgent("true"))
+    assert (result.outcome, result.detail, result.patch) == (outcome, str(error), None)
+    assert not OUTCOME_RULES[outcome].counts
+    assert OUTCOME_RULES[outcome].run_again
+
+
+def test_missing_image_is_found_for_real(process_place: Place) -> None:
+    process_place.image = "/no/such/environment"
+    assert process_place.attempt(ShellAgent("true")).outcome is AttemptOutcome.IMAGE_MISSING
+
+
+def test_every_outcome_has_its_rule() -> None:
+    assert OUTCOME_RULES.keys() == set(AttemptOutcome)
+    assert all(rule.counts is not rule.run_again for rule in OUTCOME_RULES.values())
+
+
+def test_instance_is_one_commit_of_the_parent_and_nothing_else(process_place: Place, tmp_path: Path) -> None:
+    folder = tmp_path / "instance"
+    with ScratchObjects(process_place.repository) as scratch:
+        tree = process_place.builder.tree(process_place.parent)
+        for entry in instance_files(scratch, process_place.parent):
+            path = folder / entry.path.decode("utf-8", "surrogateescape")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if entry.mode == 0o120000:
+                path.symlink_to(entry.data.decode())
+            else:
+                path.write_bytes(entry.data)
+                path.chmod(entry.mode & 0o777)
+    assert git(folder, "status", "--porcelain=v1", "--ignored") == b""
+    assert git(folder, "rev-parse", "HEAD^{tree}").decode().strip() == tree
+    assert git(folder, "rev-list", "--all", "--count").strip() == b"1"
+    assert git(folder, "remote") == git(folder, "tag") == git(folder, "stash", "list") == b""
+    assert git(folder, "for-each-ref", "--format=%(refname)") == b"refs/heads/main\n"
+    reachable = {line.split()[0] for line in git(folder, "rev-list", "--all", "--objects").splitlines()}
+    stored = git(folder, "cat-file", "--batch-all-objects", "--batch-check=%(objectname)").split()
+    assert set(stored) == reachable
+    for commit in (process_place.parent, process_place.commit):
+        assert git(folder, "cat-file", "-e", commit, check=False) == b""
+        assert commit.encode() not in stored
+    names = {str(path.relative_to(folder / ".git")).split("/")[0] for path in (folder / ".git").rglob("*")}
+    assert names == {"HEAD", "config", "index", "objects", "refs"}
+
+
+def test_instance_looks_clean_to_the_agent(place: Place) -> None:
+    result = place.attempt(ShellAgent("git status --porcelain && git log --oneline --all | wc -l; env | sort"))
+    lines = result.transcript.splitlines()
+    assert lines[0].strip() == b"1"
+    names = {line.partition(b"=")[0] for line in lines[1:]}
+    assert names <= {b"PATH", b"HOME", b"TMPDIR", b"LANG", b"PWD", b"OLDPWD", b"SHLVL", b"_"}
+
+
+def test_second_attempt_sees_nothing_of_the_first(place: Place) -> None:
+    place.attempt(ShellAgent("echo canary > $HOME/left; echo canary > ../left"))
+    result = place.attempt(ShellAgent("cat $HOME/left ../left; ls .. $HOME"))
+    assert b"canary" not in result.transcript
+
+
+def test_attempt_takes_about_as_long_as_its_agent(process_place: Place) -> None:
+    started = time.monotonic()
+    process_place.attempt(ShellAgent("true"))
+    assert time.monotonic() - started < 5

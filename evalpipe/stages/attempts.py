@@ -6,7 +6,7 @@ from typing import Any
 from evalpipe.agents import OUTCOME_RULES, Adapter, Assignment, AttemptOutcome, AttemptResult, run_attempt
 from evalpipe.lake import DiskFullError
 from evalpipe.stages.bench import Workbench
-from evalpipe.stages.images import EnvironmentNotReady
+from evalpipe.stages.images import environment_of_task
 from evalpipe.stages.sweeps import AgentSweep, SampleKey
 from evalpipe.tasks import prompt
 
@@ -21,7 +21,7 @@ def run_sample(
 
     A sample with an attempt that counts is never run again. One whose attempts were all invalid is, up to the
     agent's `retry_policy.max_attempts`; interrupted attempts do not use these up. Every attempt stays in the
-    ledger. Raises EnvironmentNotReady and DiskFullError before anything is paid for.
+    ledger. Raises PromptMissing, EnvironmentNotReady and DiskFullError before anything is paid for.
     """
     place = agent_sweep.place(key)
     with bench.lake.locked("agent_runs", *place):
@@ -29,10 +29,9 @@ def run_sample(
         if earlier and not _is_due(earlier, agent_sweep.agent.retry_policy.max_attempts):
             return earlier[-1], False
         task = agent_sweep.task_set.tasks[key.task_id]
-        image = task.environment.image_digest
+        text = prompt(task, key.mode, f"{task.runner.python} -m {task.runner.name}")
         _require_room(bench)
-        if not bench.builder.exists(image):
-            raise EnvironmentNotReady(f"the image {image} of {key.task_id} is not on this machine: bring it here")
+        image = environment_of_task(bench, task)
         number = len(earlier) + 1
         attempt_id = ".".join([*place, str(number)])
         started: dict[str, Any] = {
@@ -55,7 +54,6 @@ def run_sample(
             "flags": [],
         }
         bench.lake.write("agent_runs", [*earlier, started], *place)
-        text = prompt(task, key.mode, f"{task.runner.python} -m {task.runner.name}")
         result = run_attempt(
             bench.sandbox,
             image,

@@ -17,6 +17,7 @@ from evalpipe.tasks import (
     RunnerSpec,
     Task,
     TaskSet,
+    TaskSetError,
     TaskWithPatches,
     freeze,
     problem_text,
@@ -39,11 +40,17 @@ def freeze_task_set(bench: Workbench, name: str, configs: Sequence[RepositoryCon
 
 def _tasks(bench: Workbench, config: RepositoryConfig, terse: dict[str, str]) -> Iterable[TaskWithPatches]:
     candidates = {row["candidate_id"]: row for row in bench.lake.rows("candidate_commits", config.name)}
-    images = bench.lake.rows("task_images", config.name)
+    images = {row["image_digest"]: row for row in bench.lake.rows("task_images", config.name)}
     for validated in bench.lake.rows("validated_tasks", config.name):
-        if validated["validation_class"] == ValidationClass.VALID:
-            candidate = candidates[validated["candidate_id"]]
-            yield _task(config, bench.mirror(config.name), candidate, validated, images[0], terse)
+        if validated["validation_class"] != ValidationClass.VALID:
+            continue
+        candidate_id, image = validated["candidate_id"], images.get(validated["image_digest"])
+        if image is None or candidate_id not in candidates:
+            raise TaskSetError(
+                f"{candidate_id} was judged before {config.name} was mined or its environment was built the last "
+                f"time: run `evalpipe validate` first"
+            )
+        yield _task(config, bench.mirror(config.name), candidates[candidate_id], validated, image, terse)
 
 
 def _task(

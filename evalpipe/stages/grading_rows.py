@@ -6,7 +6,7 @@ from typing import Any
 from evalpipe.config import RunnerConfig
 from evalpipe.grading import Grading, Judgement, Verdict, grade, verdict_key
 from evalpipe.stages.bench import Workbench, runner_for
-from evalpipe.stages.images import EnvironmentNotReady
+from evalpipe.stages.images import environment_of_task
 from evalpipe.tasks import Task
 
 GRADING_COLUMNS = (
@@ -27,15 +27,10 @@ GRADING_COLUMNS = (
 
 
 def grade_patch(bench: Workbench, task: Task, patch: bytes, labels: dict[str, str]) -> dict[str, Any]:
-    """Grade `patch` in a fresh box and return the grading columns. Raises SandboxError."""
-    if task.environment.sandbox != bench.sandbox.name or not bench.builder.exists(task.environment.image_digest):
-        raise EnvironmentNotReady(
-            f"task {task.task_id} was validated in {task.environment.image_digest} ({task.environment.sandbox} "
-            f"sandbox), which is not on this machine: bring the image here, or validate and freeze again"
-        )
+    """Grade `patch` in a fresh box and return the grading columns. Raises SandboxError, EnvironmentNotReady."""
     grading = grade(
         bench.sandbox,
-        task.environment.image_digest,
+        environment_of_task(bench, task),
         runner_for(RunnerConfig(**task.runner.model_dump())),
         bench.mirror(task.repository),
         task,

@@ -61,7 +61,9 @@ def grade_sample(
         columns = grading_row(task, Grading(refusal, (), 0.0), bench.clock())
     else:
         columns = not_graded(task, "there is no patch to grade", bench.clock())
-    if known and known[0]["attempt_id"] == attempt["attempt_id"] and known[0]["verdict_key"] == verdict_key:
+    # The outcome too: an attempt that is under way has the row of an interrupted one.
+    present = {"attempt_id": attempt["attempt_id"], "outcome": attempt["outcome"], "verdict_key": verdict_key}
+    if known and present.items() <= known[0].items():
         return known[0], False
     row = {name: attempt[name] for name in _FROM_ATTEMPT}
     row |= {"counts": rule.counts, "verdict_key": verdict_key, **columns}

@@ -4,6 +4,7 @@ from evalpipe.config import RepositoryConfig
 from evalpipe.environments import BuildStatus
 from evalpipe.lake import Row
 from evalpipe.stages.bench import Workbench
+from evalpipe.tasks import Task
 
 
 class EnvironmentNotReady(Exception):
@@ -54,3 +55,15 @@ def environment_of(bench: Workbench, repository: str) -> Row:
             f"sandbox: run `evalpipe validate`, which builds it again"
         )
     return row
+
+
+def environment_of_task(bench: Workbench, task: Task) -> str:
+    """The image that a frozen task runs in. Raises EnvironmentNotReady when it is not there for this sandbox."""
+    environment = task.environment
+    if environment.sandbox != bench.sandbox.name or not bench.builder.exists(environment.image_digest):
+        raise EnvironmentNotReady(
+            f"task {task.task_id} was validated in {environment.image_digest} ({environment.sandbox} sandbox), "
+            f"which is not on this machine for the {bench.sandbox.name} sandbox: bring the image here, or validate "
+            f"and freeze again"
+        )
+    return environment.image_digest

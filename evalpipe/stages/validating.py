@@ -91,9 +91,12 @@ def second_pass_due(bench: Workbench, candidate_id: str) -> bool:
 
 
 def judge_candidates(bench: Workbench, config: RepositoryConfig) -> list[Row]:
-    """Classify every kept candidate of a repository by the passes that were run, and write one row for each."""
+    """Classify every kept candidate of a repository, and write one row for each.
+
+    Passes count when they ran as the candidate would be run now: in the present environment and configuration.
+    """
     image = bench.lake.rows("task_images", config.name)
-    built = bool(image) and image[0]["status"] == "built"
+    image_digest = str((image[0]["image_digest"] if image else None) or "")
     rows: list[Row] = []
     for candidate in bench.lake.rows("candidate_commits", config.name):
         if candidate["reason"] != "kept":
@@ -102,11 +105,12 @@ def judge_candidates(bench: Workbench, config: RepositoryConfig) -> list[Row]:
         after_seconds = 0.0
         for validation_pass in ValidationPass:
             runs = bench.lake.rows("validation_runs", candidate["candidate_id"], validation_pass)
-            if runs:
+            if runs and runs[0]["content_key"] == _content_key(config, candidate, image_digest):
                 passes[validation_pass] = _two_sides(runs)
-                after_seconds = max(after_seconds, *(row["run_seconds"] for row in runs))
+                after = [row["run_seconds"] for row in runs if row["side"] == Side.AFTER]
+                after_seconds = max(after_seconds, *after)
         finding = judge(passes, candidate["test_files"])
-        if not passes and image and not built:
+        if image and not image_digest:
             finding = ValidationFinding(ValidationClass.ENVIRONMENT_FAILED, image[0]["log_tail"] or image[0]["status"])
         rows.append(
             {
@@ -119,7 +123,7 @@ def judge_candidates(bench: Workbench, config: RepositoryConfig) -> list[Row]:
                 "quarantined": finding.quarantined,
                 "provisional": finding.provisional,
                 "validated_on": sorted({sides.day for sides in passes.values()}),
-                "image_digest": (image[0]["image_digest"] if image else None) or "",
+                "image_digest": image_digest,
                 "after_seconds": after_seconds,
             }
         )

@@ -151,6 +151,8 @@ def test_patch_gets_its_verdict(grader: Grader, name: str) -> None:
     grading = grader.grade(grader.patch(files))
     assert grading.judgement.verdict in verdicts, grading.judgement
     assert grading.judgement.resolved is (verdicts == {Verdict.RESOLVED})
+    for unmet in grading.judgement.unmet_tests:
+        unmet.message.encode()  # what is kept must be storable
 
 
 def test_empty_patch_fails_its_fail_to_pass_test(grader: Grader) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from evalpipe.runners.plan import REPOSITORY_FOLDER, Runner
 from evalpipe.runners.report import RunStatus, SuiteReport
-from evalpipe.sandbox import Box, FileEntry, Outcome, OutputTooLarge, UnsafeOutput
+from evalpipe.sandbox import DIRECTORY, REGULAR, Box, FileEntry, Outcome, OutputTooLarge, UnsafeOutput
 
 REPORT_BYTES = 64 * 1024 * 1024
 """A report of 100,000 tests takes about 40 MB; anything above this is not one."""
@@ -26,10 +26,11 @@ def run_suite(box: Box, runner: Runner, tree: Iterable[FileEntry]) -> SuiteRun:
     everything that the tested code can cause is a status of the report.
     """
     plan = runner.plan(box.root)
-    prefix = REPOSITORY_FOLDER.encode() + b"/"
-    box.put(FileEntry(prefix + entry.path, entry.mode, entry.data) for entry in tree)
-    box.put(FileEntry(path.encode(), 0o100644, data) for path, data in plan.files.items())
-    box.put([FileEntry(b"out", 0o040000)])
+    folder = REPOSITORY_FOLDER.encode()
+    # A change may delete every file, and the run then fails in an empty folder.
+    box.put([FileEntry(folder, DIRECTORY), FileEntry(b"out", DIRECTORY)])
+    box.put(FileEntry(folder + b"/" + entry.path, entry.mode, entry.data) for entry in tree)
+    box.put(FileEntry(path.encode(), REGULAR, data) for path, data in plan.files.items())
     outcome = box.run(plan.command, env=plan.env, cwd=f"{box.root}/{REPOSITORY_FOLDER}")
     if outcome.timed_out:
         report = SuiteReport(RunStatus.TIMEOUT, detail=f"stopped after {outcome.duration_s:.0f} s")

@@ -34,7 +34,7 @@ _repositories = click.argument("repositories", nargs=-1, metavar="[REPOSITORY]..
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--workspace",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="The workspace; by default the one around the current folder, or EVALPIPE_WORKSPACE.",
 )
 @click.version_option(package_name="evalpipe")
@@ -94,7 +94,8 @@ def mine(workspace: Path | None, repositories: Sequence[str], dry_run: bool, as_
     bench = _bench(workspace)
     chosen = _chosen_repositories(bench, repositories)
     if dry_run:
-        funnels = {config.name: mining_funnel(look_at_history(bench, config)) for config in chosen}
+        looked = {config.name: mining_funnel(look_at_history(bench, config)) for config in chosen}
+        funnels = {name: [(reason, count) for reason, count in funnel if count] for name, funnel in looked.items()}
     else:
         _driver(bench).mine(chosen)
         funnels = {config.name: stored_mining_funnel(bench, [config.name]) for config in chosen}
@@ -127,7 +128,7 @@ def validate(
 ) -> None:
     """Run the tests of candidates before and after their change: each pass that is due."""
     from evalpipe.reports import funnel_text
-    from evalpipe.stages.mining import stored_validation_funnel
+    from evalpipe.stages.mining import stored_mining_funnel, stored_validation_funnel
 
     bench = _bench(workspace)
     chosen = _chosen_repositories(bench, repositories)
@@ -137,11 +138,12 @@ def validate(
     _say_sandbox(bench)
     _keep_docker_results(bench, chosen)
     waiting = _driver(bench).validate(chosen, newest=newest, same_day=same_day)
-    funnel = stored_validation_funnel(bench, [config.name for config in chosen])
+    names = [config.name for config in chosen]
+    funnel = stored_validation_funnel(bench, names)
     if as_json:
         click.echo(json.dumps({"classes": dict(funnel), "second_passes_waiting": len(waiting)}))
     else:
-        click.echo(funnel_text([], funnel))
+        click.echo(funnel_text(stored_mining_funnel(bench, names), funnel))
     if waiting:
         console.note(f"{len(waiting)} second passes are due from tomorrow (UTC): run the same again then")
 
@@ -153,8 +155,11 @@ def validate(
 @click.pass_obj
 def freeze(workspace: Path | None, name: str, repositories: Sequence[str], provisional: bool) -> None:
     """Freeze the valid candidates as the task set NAME."""
+    from evalpipe.config.values import SLUG_RULE, is_slug
     from evalpipe.tasks import load_task_set
 
+    if not is_slug(name):
+        _fail(f"{name!r} cannot name a task set, because no sweep could: use {SLUG_RULE}", WRONG_USE)
     bench = _bench(workspace)
     chosen = _chosen_repositories(bench, repositories)
     _driver(bench).freeze(name, [config.name for config in chosen], provisional=provisional)

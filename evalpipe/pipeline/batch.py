@@ -5,11 +5,12 @@ price is that the asset says itself what was done: exactly the partitions withou
 retry asks for just these.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event
+from typing import Any
 
 import dagster as dg
 
@@ -47,7 +48,7 @@ def run_batch(
     killed at once.
     """
     wanted = list(keys)
-    batch = _Batch(bench, work, {RUN_LABEL: context.run_id})
+    batch = _Batch(bench, work, {RUN_LABEL: context.run.run_id})
     failed: dict[str, str] = {}
     with (
         bench.progress(context.asset_key.to_user_string(), len(wanted)) as advance,
@@ -124,14 +125,21 @@ def _log_done(context: dg.AssetExecutionContext, key: str, done: PartitionDone) 
     )
 
 
-def end_batch(context: dg.AssetExecutionContext, failed: Mapping[str, str], wanted: int) -> None:
-    """End a batch of `wanted` partitions. Raises dg.Failure, which names what failed and why, when anything did."""
-    if not failed:
-        return
-    reasons = sorted({reason.splitlines()[0] if reason else "" for reason in failed.values()})
-    shown = "; ".join(reasons[:3]) + ("; …" if len(reasons) > 3 else "")
-    raise dg.Failure(
-        f"{context.asset_key.to_user_string()}: {len(failed)} of {wanted} partitions are not done: {shown}",
-        metadata={"failed": dg.MetadataValue.json(dict(failed))},
-        allow_retries=False,
-    )
+BatchResults = Iterator[dg.MaterializeResult[Any]]
+
+
+def end_batch(context: dg.AssetExecutionContext, failed: Mapping[str, str], wanted: int) -> BatchResults:
+    """End a batch of `wanted` partitions. Raises dg.Failure, which names what failed and why, when anything did.
+
+    Yields nothing, and is to be yielded from: from an asset that returns None Dagster makes one more event for each
+    partition, without metadata and version, and that would be the one that counts.
+    """
+    if failed:
+        reasons = sorted({reason.splitlines()[0] if reason else "" for reason in failed.values()})
+        shown = "; ".join(reasons[:3]) + ("; …" if len(reasons) > 3 else "")
+        raise dg.Failure(
+            f"{context.asset_key.to_user_string()}: {len(failed)} of {wanted} partitions are not done: {shown}",
+            metadata={"failed": dg.MetadataValue.json(dict(failed))},
+            allow_retries=False,
+        )
+    yield from ()

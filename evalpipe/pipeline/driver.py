@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import dagster as dg
+from dagster._core.events import RunFailureReason
 
 from evalpipe.config import ConfigError, Problem, RepositoryConfig, SweepConfig, Workspace
 from evalpipe.pipeline import jobs
@@ -73,17 +74,16 @@ class Driver:
     ) -> None:
         """Run a job to its end. Raises JobFailed when any of it failed, KeyboardInterrupt when it was stopped."""
         definition = self.definitions.resolve_job_def(job)
-        try:
-            result = definition.execute_in_process(
-                run_config={**_QUIET, **({"ops": dict(ops)} if ops else {})},
-                instance=self.instance,
-                partition_key=partition,
-                tags={OWNER_TAG: owner_id(), **(tags or {})},
-                asset_selection=assets,
-                raise_on_error=False,
-            )
-        except dg.DagsterExecutionInterruptedError as stopped:
-            raise KeyboardInterrupt from stopped
+        result = definition.execute_in_process(
+            run_config={**_QUIET, **({"ops": dict(ops)} if ops else {})},
+            instance=self.instance,
+            partition_key=partition,
+            tags={OWNER_TAG: owner_id(), **(tags or {})},
+            asset_selection=assets,
+            raise_on_error=False,
+        )
+        if _was_stopped(result):
+            raise KeyboardInterrupt
         if not result.success:
             raise JobFailed(job, list(_reasons(result)))
 
@@ -228,6 +228,15 @@ def _end_orphaned_runs(instance: dg.DagsterInstance) -> None:
         if owner is not None and is_leftover(owner, frozenset()):
             instance.report_run_failed(run, "the process of this run was killed; what it had finished is kept")
             instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+
+
+def _was_stopped(result: dg.ExecuteInProcessResult) -> bool:
+    """Whether an interrupt ended the run, which Dagster takes in and gives out as one more failure."""
+    return any(
+        event.job_failure_data.failure_reason is RunFailureReason.UNEXPECTED_TERMINATION
+        for event in result.all_events
+        if event.is_job_failure
+    )
 
 
 def _reasons(result: dg.ExecuteInProcessResult) -> Iterable[str]:

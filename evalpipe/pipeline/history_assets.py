@@ -7,7 +7,7 @@ import dagster as dg
 
 from evalpipe.config import RepositoryConfig
 from evalpipe.history import MiningReason
-from evalpipe.pipeline.batch import PartitionDone, PartitionFailed, end_batch, run_batch
+from evalpipe.pipeline.batch import BatchResults, PartitionDone, PartitionFailed, end_batch, run_batch
 from evalpipe.pipeline.partitions import CANDIDATE_PASSES, CANDIDATES, checked_keys, repositories_partitions
 from evalpipe.reports import funnel_markdown
 from evalpipe.stages.bench import Workbench
@@ -77,7 +77,7 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
         output_required=False,
         pool="boxes",
     )
-    def validation_runs(context: dg.AssetExecutionContext, config: ValidationOptions, bench: Bench) -> None:
+    def validation_runs(context: dg.AssetExecutionContext, config: ValidationOptions, bench: Bench) -> BatchResults:
         """Both sides of each candidate, before and after the change: one row for each test outcome."""
         candidates = {
             row["candidate_id"]: row for name in repositories for row in bench.lake.rows("candidate_commits", name)
@@ -107,7 +107,7 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
         for which in ValidationPass:  # a second pass needs its first
             batch = [key for key in context.partition_keys if key.endswith(f"|{which.value}")]
             failed |= run_batch(context, bench, batch, work, workers=bench.boxes_at_once)
-        end_batch(context, failed, len(context.partition_keys))
+        yield from end_batch(context, failed, len(context.partition_keys))
 
     @dg.asset(
         partitions_def=partitions,

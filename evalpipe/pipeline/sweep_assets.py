@@ -7,7 +7,7 @@ import dagster as dg
 
 from evalpipe.agents import OUTCOME_RULES, AttemptOutcome
 from evalpipe.config import AgentConfig, SweepConfig, digest
-from evalpipe.pipeline.batch import PartitionDone, PartitionFailed, end_batch, run_batch
+from evalpipe.pipeline.batch import BatchResults, PartitionDone, PartitionFailed, end_batch, run_batch
 from evalpipe.pipeline.history_assets import Bench
 from evalpipe.pipeline.jobs import dagster_name
 from evalpipe.pipeline.partitions import sample_partitions
@@ -47,8 +47,8 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
         pool=f"agent_{agent.name}",
         description=f"Attempts of {agent.name} ({agent.adapter}). What is finished is never repeated.",
     )
-    def agent_runs(context: dg.AssetExecutionContext, bench: Bench) -> None:
-        part = open_agent_sweep(bench, sweep, agent, context.run_id)
+    def agent_runs(context: dg.AssetExecutionContext, bench: Bench) -> BatchResults:
+        part = open_agent_sweep(bench, sweep, agent, context.run.run_id)
         adapter = adapter_for(bench, agent, part.task_set)
         _require_sandbox(bench, part)
         record_manifests(bench, part)
@@ -56,7 +56,7 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
         def work(key: str, labels: dict[str, str]) -> PartitionDone:
             sample = _sample_key(key)
             _require_calibration(bench, part, sample.task_id)
-            row, _ = run_sample(bench, part, adapter, sample, context.run_id, labels)
+            row, _ = run_sample(bench, part, adapter, sample, context.run.run_id, labels)
             outcome = AttemptOutcome(row["outcome"])
             if outcome is AttemptOutcome.DISK_FULL:
                 raise DiskFull(row["outcome_detail"])
@@ -73,7 +73,7 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
             )
 
         keys = context.partition_keys
-        end_batch(context, run_batch(context, bench, keys, work, workers=bench.boxes_at_once), len(keys))
+        yield from end_batch(context, run_batch(context, bench, keys, work, workers=bench.boxes_at_once), len(keys))
 
     @dg.asset(
         key=[sweep.name, agent.name, "graded_results"],
@@ -86,8 +86,8 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
         pool="boxes",
         description=f"Verdicts on the attempts of {agent.name}, with the evidence of each test. Runs no agent.",
     )
-    def graded_results(context: dg.AssetExecutionContext, bench: Bench) -> None:
-        part = open_agent_sweep(bench, sweep, agent, context.run_id)
+    def graded_results(context: dg.AssetExecutionContext, bench: Bench) -> BatchResults:
+        part = open_agent_sweep(bench, sweep, agent, context.run.run_id)
         verdicts: Counter[str] = Counter()
 
         def work(key: str, labels: dict[str, str]) -> PartitionDone:
@@ -106,7 +106,7 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
         keys = context.partition_keys
         failed = run_batch(context, bench, keys, work, workers=bench.boxes_at_once)
         context.log.info(f"verdicts: {dict(verdicts)}")
-        end_batch(context, failed, len(keys))
+        yield from end_batch(context, failed, len(keys))
 
     return [agent_runs, graded_results]
 

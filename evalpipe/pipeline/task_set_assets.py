@@ -9,7 +9,7 @@ import dagster as dg
 from pydantic import Field
 
 from evalpipe.config import RepositoryConfig
-from evalpipe.pipeline.batch import PartitionDone, PartitionFailed, end_batch, run_batch
+from evalpipe.pipeline.batch import BatchResults, PartitionDone, PartitionFailed, end_batch, run_batch
 from evalpipe.pipeline.history_assets import Bench
 from evalpipe.pipeline.partitions import task_partitions
 from evalpipe.stages.calibrating import calibrate_task, calibration_rows, is_calibrated
@@ -77,7 +77,7 @@ def task_set_assets(folder: Path, *, with_history: bool) -> TaskSetAssets:
         pool="boxes",
         description="Each task's reference patch and the empty patch, graded three times by the path of every attempt.",
     )
-    def calibration(context: dg.AssetExecutionContext, bench: Bench) -> None:
+    def calibration(context: dg.AssetExecutionContext, bench: Bench) -> BatchResults:
         current = load_task_set(folder)
 
         def work(task_id: str, labels: dict[str, str]) -> PartitionDone:
@@ -91,7 +91,7 @@ def task_set_assets(folder: Path, *, with_history: bool) -> TaskSetAssets:
             )
 
         keys = context.partition_keys
-        end_batch(context, run_batch(context, bench, keys, work, workers=bench.boxes_at_once), len(keys))
+        yield from end_batch(context, run_batch(context, bench, keys, work, workers=bench.boxes_at_once), len(keys))
 
     @dg.asset_check(asset=calibration.key, blocking=True, name="reference_resolved_and_empty_not")
     def calibrated(bench: Bench) -> dg.AssetCheckResult:

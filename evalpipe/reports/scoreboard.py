@@ -144,11 +144,16 @@ def category_table(analysis: Analysis) -> TextTable:
 
 
 def funnel_table(mining: Sequence[tuple[str, int]], validation: Sequence[tuple[str, int]]) -> TextTable:
-    """Return every change looked at by reason, and every candidate by validation class, with totals."""
-    rows = [
-        ("mined", "all changes looked at", str(sum(number for _, number in mining))),
-        *(("mined", wording.words(reason), str(number)) for reason, number in mining),
-        ("validated", "all candidates run", str(sum(number for _, number in validation))),
-        *(("validated", wording.words(name), str(number)) for name, number in validation),
-    ]
+    """Return every change looked at by reason, and every candidate by validation class, with totals.
+
+    A stage that is not given has no rows.
+    """
+    rows: list[tuple[str, str, str]] = []
+    for stage, everything, counts in (
+        ("mined", "all changes looked at", mining),
+        ("validated", "all candidates", validation),
+    ):
+        if counts:
+            rows.append((stage, everything, str(sum(number for _, number in counts))))
+            rows += [(stage, wording.words(name), str(number)) for name, number in counts]
     return TextTable(("stage", "reason or class", "changes"), tuple(rows), numeric=frozenset({2}))

@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Touched when the packages of pyproject.toml are in.
 INSTALLED := .venv/.installed
 
-.PHONY: demo test check ui clean
+.PHONY: demo test lint check ui clean
 
 demo: $(INSTALLED)
 	$(BIN)/evalpipe demo
@@ -13,12 +13,14 @@ demo: $(INSTALLED)
 test: $(INSTALLED)
 	$(BIN)/python -m pytest
 
-# Lint, types, import rules, and the tests that take seconds and no engine: under two minutes.
-check: $(INSTALLED)
+lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The quick part: lint, types, import rules, and the tests that take seconds and no engine. Under two minutes.
+check: lint
 	$(BIN)/python -m pytest -m "not slow and not docker"
 
 ui: $(INSTALLED)

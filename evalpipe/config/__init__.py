@@ -1,6 +1,7 @@
 """Configuration: the YAML files of a workspace, checked, with errors that name file, line and field."""
 
 from evalpipe.config.agent import AgentConfig, RetryPolicy
+from evalpipe.config.forge import ForgeConfig
 from evalpipe.config.problems import ConfigError, Problem
 from evalpipe.config.repository import (
     EnvironmentConfig,
@@ -19,6 +20,7 @@ __all__ = [
     "Category",
     "ConfigError",
     "EnvironmentConfig",
+    "ForgeConfig",
     "LimitsConfig",
     "LoadedConfigs",
     "PathRules",

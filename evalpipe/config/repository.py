@@ -7,6 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from evalpipe.config.forge import ForgeConfig
 from evalpipe.config.values import Argument, ConfigModel, Count, Glob, Memory, Positive, Slug, Text, refuse
 
 DEFAULT_BASE_IMAGE = "python:3.12-slim"
@@ -79,6 +80,7 @@ class RepositoryConfig(ConfigModel):
     environment: EnvironmentConfig = Field(default=EnvironmentConfig(), description="the image of the tests")
     paths: PathRules = Field(default=PathRules(), description="which files are tests, source or generated")
     issues: Path | None = Field(default=None, description="JSONL of issues, from the workspace's top")
+    forge: ForgeConfig | None = Field(default=None, description="where `evalpipe issues export` reads them")
     max_files: Count = Field(default=25, description="a change with more files, generated ones aside, is no candidate")
     require_issue: bool = Field(default=False, description="whether a candidate must name an issue")
     validation: ValidationConfig = Field(default=ValidationConfig(), description="limits of a validation run")

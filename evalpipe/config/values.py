@@ -21,7 +21,8 @@ _LEAST_MEMORY = 6 * 1024**2
 class ConfigModel(BaseModel):
     """A part of a configuration file: it never changes, and it knows every field that may stand in it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # An input in a traceback could be a token that was pasted into the wrong field.
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 def wrong(message: str) -> PydanticCustomError:

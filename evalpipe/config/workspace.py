@@ -105,7 +105,8 @@ class Workspace:
             document = self._document(self.sweeps_dir / f"{sweep.name}.yaml")
             problems.extend(self._unknown_agents(sweep, document, agents.items))
         for repository in self.load_repositories().items.values():
-            problems.extend(self._missing_file(self.repos_dir, repository.name, "issues", repository.issues))
+            way = f"run: evalpipe issues export {repository.name}" if repository.forge else None
+            problems.extend(self._missing_file(self.repos_dir, repository.name, "issues", repository.issues, way))
         for agent in agents.items.values():
             problems.extend(self._missing_file(self.agents_dir, agent.name, "script", agent.script))
         return problems
@@ -131,11 +132,13 @@ class Workspace:
             problems.append(Problem(document.name, message, line, f"agents[{index}]"))
         return problems
 
-    def _missing_file(self, folder: Path, name: str, field_name: str, path: Path | None) -> list[Problem]:
+    def _missing_file(
+        self, folder: Path, name: str, field_name: str, path: Path | None, way: str | None = None
+    ) -> list[Problem]:
         if path is None or self.resolve(path).exists():
             return []
         document = self._document(folder / f"{name}.yaml")
-        message = f"there is no {self.resolve(path)}; give a path from {self.root}"
+        message = f"there is no {self.resolve(path)}; {way or f'give a path from {self.root}'}"
         return [Problem(document.name, message, document.line_of((field_name,)), field_name)]
 
     def _load_named(self, folder: Path, name: str, model: type[Model]) -> Model:

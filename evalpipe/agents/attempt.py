@@ -44,7 +44,7 @@ class AttemptResult:
 
 def run_attempt(
     sandbox: Sandbox,
-    image_digest: str,
+    environment: str,
     adapter: Adapter,
     repository: Repository,
     assignment: Assignment,
@@ -58,7 +58,7 @@ def run_attempt(
     started = time.monotonic()
     with ScratchObjects(repository) as scratch:
         try:
-            with sandbox.open(image_digest, limits, labels) as box:
+            with sandbox.open(environment, limits, labels) as box:
                 ended = _run_agent(box, adapter, scratch, assignment)
                 captured, trouble = _capture(box, scratch, assignment.task.parent)
         except SandboxError as error:

@@ -24,6 +24,7 @@ from evalpipe.sandbox.engine import engine_faults
 
 LOG_LINES = 40
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_DIGEST_PREFIX = "environment:"
 _COMPLETE = ".evalpipe-complete"
 FREE_BYTES_FLOOR = 2 * 1024**3
 """Below this no build starts: a build that fills the disk takes every other process of the host with it."""
@@ -40,7 +41,7 @@ class BuildStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BuiltEnvironment:
-    """One build: `image_digest` is the image's id (or the folder of the virtual environment), None if it failed."""
+    """One build. `image_digest` is the image's id, for a virtual environment its key; None when it failed."""
 
     build_key: str
     status: BuildStatus
@@ -57,6 +58,9 @@ class EnvironmentBuilder(Protocol):
     def build(self, definition: EnvironmentDefinition) -> BuiltEnvironment:
         """Build, or find what was built before. A failed build is a status; a dead engine raises SandboxError."""
 
+    def locate(self, image_digest: str) -> str:
+        """What the sandbox opens for an environment: its digest, or where it lies on this machine."""
+
     def exists(self, image_digest: str) -> bool:
         """Whether an environment that was built before is still there. Raises SandboxError."""
 
@@ -67,6 +71,9 @@ class DockerEnvironmentBuilder:
     def __init__(self, client: docker.DockerClient, instance: str) -> None:
         self._client = client
         self._instance = instance
+
+    def locate(self, image_digest: str) -> str:
+        return image_digest
 
     def exists(self, image_digest: str) -> bool:
         with engine_faults(f"look for the image {image_digest}"):
@@ -152,23 +159,30 @@ class ProcessEnvironmentBuilder:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    def locate(self, image_digest: str) -> str:
+        # Records name the key and not the folder: a frozen set is the same on every machine.
+        return str((self._folder / image_digest.removeprefix(_DIGEST_PREFIX)).absolute())
+
     def exists(self, image_digest: str) -> bool:
-        return (Path(image_digest) / _COMPLETE).exists()
+        return (Path(self.locate(image_digest)) / _COMPLETE).exists()
 
     def build(self, definition: EnvironmentDefinition) -> BuiltEnvironment:
         base = f"host python {sys.version.split()[0]}"
         key = definition.build_key(base)
-        place = (self._folder / key[:32]).absolute()
+        digest = f"{_DIGEST_PREFIX}{key[:32]}"
+        place = Path(self.locate(digest))
         self._folder.mkdir(parents=True, exist_ok=True)
         # Two repositories may need the same environment at the same time.
         with place.with_suffix(".lock").open("wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            return self._build(definition, base, key, place)
+            started = time.monotonic()
+            status, log = self._build(definition, place)
+            found = digest if status is BuildStatus.BUILT else None
+            return BuiltEnvironment(key, status, found, base, "", log, time.monotonic() - started)
 
-    def _build(self, definition: EnvironmentDefinition, base: str, key: str, place: Path) -> BuiltEnvironment:
-        started = time.monotonic()
-        if self.exists(str(place)):
-            return BuiltEnvironment(key, BuildStatus.BUILT, str(place), base, "", "", time.monotonic() - started)
+    def _build(self, definition: EnvironmentDefinition, place: Path) -> tuple[BuildStatus, str]:
+        if (place / _COMPLETE).exists():
+            return BuildStatus.BUILT, ""
         # Scripts of a virtual environment hold its path, so it is made in place and marked when complete.
         shutil.rmtree(place, ignore_errors=True)
         if definition.image:
@@ -179,8 +193,7 @@ class ProcessEnvironmentBuilder:
             (place / _COMPLETE).touch()
         else:
             shutil.rmtree(place, ignore_errors=True)
-        digest = str(place) if status is BuildStatus.BUILT else None
-        return BuiltEnvironment(key, status, digest, base, "", log, time.monotonic() - started)
+        return status, log
 
     def _fill(self, folder: Path, definition: EnvironmentDefinition) -> tuple[BuildStatus, str]:
         if shutil.disk_usage(folder.parent).free < FREE_BYTES_FLOOR:

@@ -51,7 +51,7 @@ def verdict_key(task: Task, patch: bytes, image_digest: str, sandbox: str) -> st
 
 def grade(
     sandbox: Sandbox,
-    image_digest: str,
+    environment: str,
     runner: Runner,
     repository: Repository,
     task: Task,
@@ -72,7 +72,7 @@ def grade(
             judgement = Judgement(_REFUSALS[refused.refusal], str(refused))
             return Grading(judgement, (), time.monotonic() - started)
         files = read_files(scratch, scratch.read_tree(graded.tree))
-        with sandbox.open(image_digest, limits_of(task), labels) as box:
+        with sandbox.open(environment, limits_of(task), labels) as box:
             run = run_suite(box, runner, (FileEntry(file.path, file.mode, file.data) for file in files))
     judgement = judge_report(task.fail_to_pass, task.pass_to_pass, run.report)
     return Grading(judgement, graded.ignored_paths, time.monotonic() - started)

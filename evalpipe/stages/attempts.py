@@ -31,7 +31,7 @@ def run_sample(
         task = agent_sweep.task_set.tasks[key.task_id]
         text = prompt(task, key.mode, f"{task.runner.python} -m {task.runner.name}")
         _require_room(bench)
-        image = environment_of_task(bench, task)
+        environment = environment_of_task(bench, task)
         number = len(earlier) + 1
         attempt_id = ".".join([*place, str(number)])
         started: dict[str, Any] = {
@@ -49,14 +49,14 @@ def run_sample(
             "started_at": bench.clock(),
             "patch_bytes": 0,
             "files_changed": 0,
-            "image_digest": image,
+            "image_digest": task.environment.image_digest,
             "run_id": run_id,
             "flags": [],
         }
         bench.lake.write("agent_runs", [*earlier, started], *place)
         result = run_attempt(
             bench.sandbox,
-            image,
+            environment,
             adapter,
             bench.mirror(task.repository),
             Assignment(task, key.mode, key.number, text),

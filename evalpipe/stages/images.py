@@ -58,7 +58,7 @@ def environment_of(bench: Workbench, repository: str) -> Row:
 
 
 def environment_of_task(bench: Workbench, task: Task) -> str:
-    """The image that a frozen task runs in. Raises EnvironmentNotReady when it is not there for this sandbox."""
+    """What the sandbox opens for a frozen task. Raises EnvironmentNotReady when it is not there for this sandbox."""
     environment = task.environment
     if environment.sandbox != bench.sandbox.name or not bench.builder.exists(environment.image_digest):
         raise EnvironmentNotReady(
@@ -66,4 +66,4 @@ def environment_of_task(bench: Workbench, task: Task) -> str:
             f"which is not on this machine for the {bench.sandbox.name} sandbox: bring the image here, or validate "
             f"and freeze again"
         )
-    return environment.image_digest
+    return bench.builder.locate(environment.image_digest)

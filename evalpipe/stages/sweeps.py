@@ -24,7 +24,7 @@ from evalpipe.manifest import (
 from evalpipe.manifest.canonical import canonical_text
 from evalpipe.sandbox import Limits, ProcessSandbox, Sandbox
 from evalpipe.stages.bench import Workbench
-from evalpipe.tasks import LoadedTaskSet, PromptMode, Task, load_task_set
+from evalpipe.tasks import LoadedTaskSet, PromptMode, load_task_set
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,12 +185,6 @@ def _agent_record(bench: Workbench, agent: AgentConfig) -> AgentRecord:
     return replace(record, scaffold_version=f"{record.scaffold_version}+{digest[:12]}")
 
 
-def _image_of(task: Task) -> str:
-    """What names a task's image in a manifest: a virtual environment has only its build key."""
-    environment = task.environment
-    return environment.image_digest if environment.sandbox == "docker" else f"environment:{environment.build_key}"
-
-
 def _manifest(
     bench: Workbench,
     sweep: SweepConfig,
@@ -215,7 +209,7 @@ def _manifest(
         environment=EnvironmentRecord(
             sandbox=isolation.sandbox,
             engine_version=isolation.engine_version,
-            images=Counter(_image_of(task) for task in task_set.tasks.values()),
+            images=Counter(task.environment.image_digest for task in task_set.tasks.values()),
             task_timeout_s=sweep.limits.timeout_s,
             network=isolation.network,
             cpu_limit=sweep.limits.cpus,

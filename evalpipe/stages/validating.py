@@ -65,7 +65,7 @@ def validate_candidate(
     for side in Side:
         run = run_side(
             bench.sandbox,
-            str(environment["image_digest"]),
+            bench.builder.locate(str(environment["image_digest"])),
             runner_for(config.runner),
             bench.mirror(config.name),
             change,

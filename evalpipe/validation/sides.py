@@ -29,7 +29,7 @@ class ChangeUnderTest:
 
 def run_side(
     sandbox: Sandbox,
-    image_digest: str,
+    environment: str,
     runner: Runner,
     repository: Repository,
     change: ChangeUnderTest,
@@ -47,5 +47,5 @@ def run_side(
         else:
             tree = scratch.tree_id(change.commit)
         files = read_files(scratch, scratch.read_tree(tree))
-        with sandbox.open(image_digest, limits, {**labels, "side": side.value}) as box:
+        with sandbox.open(environment, limits, {**labels, "side": side.value}) as box:
             return run_suite(box, runner, (FileEntry(file.path, file.mode, file.data) for file in files))

@@ -80,6 +80,9 @@ class HostPython:
         self.status = BuildStatus.BUILT
         self.builds = 0
 
+    def locate(self, image_digest: str) -> str:
+        return image_digest
+
     def exists(self, image_digest: str) -> bool:
         return (Path(image_digest) / "bin" / "python3").exists()
 

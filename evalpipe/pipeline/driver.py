@@ -20,7 +20,7 @@ from evalpipe.pipeline.schedules import RANGE_END, RANGE_START, whole_sweep
 from evalpipe.sandbox.owners import is_leftover, owner_id
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.sweeps import load_sweep_task_set
-from evalpipe.stages.validating import ValidationPass, second_pass_due
+from evalpipe.stages.validating import ValidationPass, second_pass_done, second_pass_due
 
 OWNER_TAG = "evalpipe/owner"
 """On every run of a driver: the process that it runs in, so that a later one knows whether that is still there."""
@@ -95,10 +95,8 @@ class Driver:
         if failures:
             raise JobFailed(jobs.MINE, failures)
 
-    def validate(
-        self, repositories: Sequence[RepositoryConfig], *, newest: int | None, same_day: bool
-    ) -> list[tuple[str, ValidationPass]]:
-        """Build images, run the passes that are due and classify; returns the passes that wait for another day.
+    def validate(self, repositories: Sequence[RepositoryConfig], *, newest: int | None, same_day: bool) -> list[str]:
+        """Build images, run the passes that are due and classify; returns the candidates whose second pass waits.
 
         `newest` limits the work to so many of the newest candidates of each repository. Raises JobFailed after all
         that could be done was done.
@@ -107,12 +105,14 @@ class Driver:
         ready = [config.name for config in repositories if self._build_images(config.name, failures)]
         ops = {"validation_runs": {"config": {"same_day": same_day}}}
         chosen = [key for name in ready for key in self._candidates(name, newest)]
-        waiting: list[tuple[str, ValidationPass]] = []
+        waiting: list[str] = []
         for validation_pass in ValidationPass:
             wanted = chosen
             if validation_pass is ValidationPass.SECOND and not same_day:
-                wanted = [key for key in chosen if self._second_is_due(key)]
-                waiting = [(key, validation_pass) for key in chosen if not self._second_is_due(key)]
+                wanted = [
+                    key for key in chosen if second_pass_done(self.bench, key) or second_pass_due(self.bench, key)
+                ]
+                waiting = [key for key in chosen if key not in set(wanted)]
             for first, last in self._ranges(wanted):
                 tags = {RANGE_START: f"{first}|{validation_pass}", RANGE_END: f"{last}|{validation_pass}"}
                 self._collect(failures, jobs.VALIDATE, tags=tags, ops=ops)
@@ -171,10 +171,6 @@ class Driver:
         rows = self.bench.lake.rows("candidate_commits", repository)
         kept = [row["candidate_id"] for row in rows if row["reason"] == "kept"]
         return kept if newest is None else kept[-newest:]
-
-    def _second_is_due(self, candidate_id: str) -> bool:
-        done = self.bench.lake.has("validation_runs", candidate_id, ValidationPass.SECOND)
-        return done or second_pass_due(self.bench, candidate_id)
 
     def _ranges(self, candidates: Sequence[str]) -> Iterable[tuple[str, str]]:
         """Cut `candidates` into stretches that lie side by side in the order of the partitions."""

@@ -9,7 +9,7 @@ from evalpipe.stages.bench import Workbench
 from evalpipe.stages.calibrating import calibration_rows, is_calibrated
 from evalpipe.stages.reporting import report_path
 from evalpipe.stages.sweeps import find_agent_sweep, load_sweep_task_set, sample_keys
-from evalpipe.stages.validating import ValidationPass, second_pass_due
+from evalpipe.stages.validating import ValidationPass, second_pass_done, second_pass_due
 from evalpipe.tasks import LoadedTaskSet, TaskSetError, frozen_sets, load_task_set
 from evalpipe.validation import ValidationClass
 
@@ -105,7 +105,7 @@ def _repository(bench: Workbench, name: str) -> RepositoryStatus:
         first_passes=len(done[ValidationPass.FIRST]),
         second_passes=len(done[ValidationPass.SECOND]),
         second_passes_due=sum(
-            second_pass_due(bench, key) for key in done[ValidationPass.FIRST] - done[ValidationPass.SECOND]
+            second_pass_due(bench, key) and not second_pass_done(bench, key) for key in done[ValidationPass.FIRST]
         ),
         classes=classes,
     )

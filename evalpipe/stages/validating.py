@@ -90,6 +90,12 @@ def second_pass_due(bench: Workbench, candidate_id: str) -> bool:
     return bool(first) and _day(first[0]["started_at"]) < _day(bench.clock())
 
 
+def second_pass_done(bench: Workbench, candidate_id: str) -> bool:
+    """Whether the second pass has run in the environment and on the content of the first."""
+    passes = [bench.lake.rows("validation_runs", candidate_id, one) for one in ValidationPass]
+    return all(passes) and len({rows[0]["content_key"] for rows in passes}) == 1
+
+
 def judge_candidates(bench: Workbench, config: RepositoryConfig) -> list[Row]:
     """Classify every kept candidate of a repository, and write one row for each.
 

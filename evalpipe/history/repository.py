@@ -154,7 +154,8 @@ def _describe(source: str) -> _Source:
     default, ids = None, set[str]()
     for line in os.fsdecode(answer.stdout).splitlines():
         value, _, ref = line.partition("\t")
-        if value.startswith("ref: "):
+        # The pattern HEAD is met by refs/remotes/origin/HEAD too, which every ordinary clone has.
+        if ref == "HEAD" and value.startswith("ref: "):
             default = value.removeprefix("ref: ").removeprefix(_BRANCHES)
         elif ref.startswith(_BRANCHES):
             ids.add(value)

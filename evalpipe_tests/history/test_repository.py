@@ -34,6 +34,16 @@ def test_mirror_has_the_branches_and_the_default_branch_of_its_source(tmp_path: 
     assert mirror.mainline_tip("topic/x") == ("topic/x", source.branches["topic/x"])
 
 
+def test_an_ordinary_clone_has_its_own_default_branch_and_not_the_one_of_its_origin(tmp_path: Path) -> None:
+    """A clone tells of `refs/remotes/origin/HEAD` too, which a pattern `HEAD` meets."""
+    source = Builder(tmp_path / "source.git")
+    first = source.commit({b"a": b"1"})
+    git(tmp_path, "clone", "--quiet", str(source.path), "clone")
+    assert update_mirror(str(tmp_path / "clone"), tmp_path / "mirror.git").mainline_tip(None) == ("main", first)
+    git(tmp_path / "clone", "checkout", "--quiet", "-b", "topic")
+    assert update_mirror(str(tmp_path / "clone"), tmp_path / "mirror.git").mainline_tip(None) == ("topic", first)
+
+
 def test_update_follows_new_rewritten_and_deleted_branches(tmp_path: Path) -> None:
     source = Builder(tmp_path / "source.git")
     first = source.commit({b"a": b"1"})

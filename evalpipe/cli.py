@@ -298,14 +298,18 @@ def _errors_as_exit_codes() -> Iterator[None]:
         if type(error).__module__.startswith("evalpipe."):
             _fail(str(error))
         if _is_full_disk(error):
-            _fail(f"the disk is full: free some space, then run the same again; what was finished is kept ({error})")
+            reason = str(error).splitlines()[0]
+            _fail(f"the disk is full: free some space, then run the same again; what was finished is kept ({reason})")
         raise
 
 
 def _is_full_disk(error: BaseException | None) -> bool:
-    """Whether a write found no room, in our own files or in Dagster's database (whose error has no number)."""
+    """Whether a write found no room, in our own files or in Dagster's database, whose errors have no number."""
     while error is not None:
-        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "disk is full" in str(error):
+        text = str(error)
+        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        if "disk is full" in text or "disk I/O error" in text:
             return True
         error = error.__cause__ or error.__context__
     return False
@@ -373,11 +377,13 @@ def _open_sweep(
     workspace: Path | None, name: str, agents: Sequence[str]
 ) -> "tuple[Workbench, SweepConfig, Sequence[str]]":
     from evalpipe.pipeline.driver import known_sweep
+    from evalpipe.stages.sweeps import load_sweep_task_set
 
     bench = _bench(workspace)
     sweep = known_sweep(bench.workspace, name)
     if not (bench.workspace.task_sets_dir / sweep.task_set / "task_set.json").exists():
         _fail(f"the task set {sweep.task_set} of sweep {name} is not frozen yet: `evalpipe freeze {sweep.task_set}`")
+    load_sweep_task_set(bench, sweep)  # a damaged set is told of here, because Dagster does not even load its sweeps
     unknown = sorted(set(agents) - set(sweep.agents))
     if unknown:
         _fail(f"{', '.join(unknown)}: not in sweep {name}, which has {', '.join(sweep.agents)}", WRONG_USE)

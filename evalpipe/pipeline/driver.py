@@ -3,16 +3,20 @@
 The runs are the same as those of the UI and land in the same history; what is done already is found by the assets.
 """
 
+import errno
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import dagster as dg
 from dagster._core.events import RunFailureReason
+from dagster_shared.error import SerializableErrorInfo
 
 from evalpipe.config import ConfigError, Problem, RepositoryConfig, SweepConfig, Workspace
+from evalpipe.lake import DiskFullError
 from evalpipe.pipeline import jobs
 from evalpipe.pipeline.assembly import build_definitions
 from evalpipe.pipeline.partitions import CANDIDATES
@@ -24,6 +28,9 @@ from evalpipe.stages.validating import ValidationPass, second_pass_done, second_
 
 OWNER_TAG = "evalpipe/owner"
 """On every run of a driver: the process that it runs in, so that a later one knows whether that is still there."""
+
+FREE_BYTES_FLOOR = 16 * 1024**2
+"""Below this no job starts: Dagster's database and a table of the lake must have a place."""
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
@@ -51,9 +58,10 @@ class Driver:
 
     @cached_property
     def instance(self) -> dg.DagsterInstance:
-        """The Dagster instance of the workspace, with its state below data/."""
+        """The Dagster instance of the workspace, with its state below data/. Raises DiskFullError."""
         set_dagster_home(self.workspace)
         self.workspace.state_dir.mkdir(parents=True, exist_ok=True)
+        _require_room(self.workspace)
         instance = dg.DagsterInstance.get()
         _end_orphaned_runs(instance)
         return instance
@@ -73,6 +81,8 @@ class Driver:
         assets: Sequence[dg.AssetKey] | None = None,
     ) -> None:
         """Run a job to its end. Raises JobFailed when any of it failed, KeyboardInterrupt when it was stopped."""
+        if job not in self.definitions.get_repository_def().job_names:
+            raise JobFailed(job, [f"there is no job {job}: what it needs was left out, as the warning says"])
         definition = self.definitions.resolve_job_def(job)
         result = definition.execute_in_process(
             run_config={**_QUIET, **({"ops": dict(ops)} if ops else {})},
@@ -216,6 +226,16 @@ def known_sweep(workspace: Workspace, name: str) -> SweepConfig:
     return sweep
 
 
+def _require_room(workspace: Workspace) -> None:
+    # Before anything begins: SQLite reports a full disk as an I/O error, and cannot even be read on one.
+    free = shutil.disk_usage(workspace.state_dir).free
+    if free < FREE_BYTES_FLOOR:
+        raise DiskFullError(
+            errno.ENOSPC,
+            f"only {free >> 20} MiB are free for {workspace.data}: free some space there, then run the same again",
+        )
+
+
 def _end_orphaned_runs(instance: dg.DagsterInstance) -> None:
     """End the runs of drivers that were killed: Dagster would show them as running, and keep their places in pools."""
     unfinished = [status for status in dg.DagsterRunStatus if status not in _ENDED]
@@ -243,11 +263,14 @@ def _reasons(result: dg.ExecuteInProcessResult) -> Iterable[str]:
         if failure.user_failure_data is not None and failure.user_failure_data.description:
             yield failure.user_failure_data.description
             continue
-        error = failure.error
-        while error is not None and error.cause is not None:
-            error = error.cause
-        text = (error.message if error is not None else "").strip()
+        texts = list(_causes(failure.error))
         # `package.module.NotARepository: text` is for programmers; the text says what to do.
-        kind, _, message = text.partition(": ")
-        ours = kind.startswith("evalpipe.") and message
-        yield message if ours else f"{text} (run {result.run_id}; the Dagster UI has the whole trace)"
+        ours = [text.partition(": ")[2] for text in texts if text.startswith("evalpipe.")]
+        yield ours[0] if ours else f"{texts[-1]} (run {result.run_id}; the Dagster UI has the whole trace)"
+
+
+def _causes(error: SerializableErrorInfo | None) -> Iterator[str]:
+    """The texts of an error and of what caused it, outermost first."""
+    while error is not None:
+        yield error.message.strip()
+        error = error.cause

@@ -84,4 +84,4 @@ def sweep_sensors(sweep: SweepConfig, task_set: LoadedTaskSet, jobs: "Jobs") -> 
 def _covers(run: dg.DagsterRun, tags: Mapping[str, str], keys: Sequence[dg.AssetKey]) -> bool:
     """Whether a run was of every agent, task and sample: a run of one agent belongs to whoever started it."""
     selected = run.asset_selection
-    return tags.items() <= run.tags.items() and (selected is None or selected >= set(keys))
+    return tags.items() <= run.tags.items() and (not selected or selected >= set(keys))

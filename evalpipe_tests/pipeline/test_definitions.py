@@ -1,0 +1,247 @@
+"""What Dagster loads from a workspace: the golden lists, and that nothing bad in one file hides the others."""
+
+import logging
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from evalpipe.config import Workspace
+from evalpipe.lake import write_atomically
+from evalpipe.pipeline.assembly import build_definitions
+from evalpipe.tasks import TaskWithPatches, freeze, load_task_set
+from evalpipe_tests.pipeline.conftest import Walk
+from evalpipe_tests.pipeline.workspaces import TinyWorkspace
+
+TOP = Path(__file__).parents[2]
+AGENTS = ("broad", "empty", "reference", "steady")
+Copied = Callable[[Walk], TinyWorkspace]
+
+
+@pytest.fixture(scope="module")
+def repository_workspace(frozen: Walk, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """This repository's own workspace, with a frozen set `demo` that has the tasks of the tiny one."""
+    root = tmp_path_factory.mktemp("repository") / "workspace"
+    root.mkdir()
+    for name in ("workspace.yaml", "dagster.yaml"):
+        shutil.copy(TOP / name, root)
+    for name in ("repos", "agents", "sweeps", "demo"):
+        shutil.copytree(TOP / "data" / name, root / "data" / name)
+    tiny = load_task_set(frozen.tiny.workspace.task_sets_dir / "tiny")
+    tasks = [
+        TaskWithPatches(task, tiny.gold_patch(name), _test_patch(tiny.folder, name))
+        for name, task in tiny.tasks.items()
+    ]
+    freeze(root / "data/task_sets/demo", tasks, "all", provisional=True, write=write_atomically)
+    return Workspace(root)
+
+
+def _test_patch(folder: Path, task_id: str) -> bytes:
+    return (folder / "patches" / f"{task_id}.test.patch").read_bytes()
+
+
+def _names(definitions: dg.Definitions) -> set[str]:
+    return {key.to_user_string() for key in definitions.resolve_asset_graph().get_all_asset_keys()}
+
+
+HISTORY = {"candidate_commits", "task_images", "validation_runs", "validated_tasks"}
+
+
+def test_the_assets_of_this_repository(repository_workspace: Workspace) -> None:
+    graph = build_definitions(repository_workspace).resolve_asset_graph()
+    stages = [f"demo/{agent}/{stage}" for agent in AGENTS for stage in ("agent_runs", "graded_results")]
+    reports = [f"demo/{name}" for name in ("category_report", "agent_comparison", "evaluation_report")]
+    groups = {
+        **dict.fromkeys(HISTORY, "history"),
+        **dict.fromkeys(("task_sets/demo", "task_sets/demo/calibration"), "task_sets"),
+        **dict.fromkeys((*stages, *reports), "sweep_demo"),
+    }
+    nodes = {node.key.to_user_string(): node for node in graph.asset_nodes}
+    assert {name: node.group_name for name, node in nodes.items()} == groups
+    kinds = {name: set(node.kinds) for name, node in nodes.items()}
+    assert kinds["candidate_commits"] == {"git", "parquet"}
+    assert kinds["demo/steady/agent_runs"] == kinds["validation_runs"] == {"docker", "parquet"}
+    assert kinds["task_sets/demo"] == {"json"}
+    assert kinds["demo/evaluation_report"] == {"html"}
+    for name, node in nodes.items():
+        assert node.description, name
+        assert node.kinds, name
+
+
+def test_the_lineage_goes_from_the_history_to_the_report(repository_workspace: Workspace) -> None:
+    graph = build_definitions(repository_workspace).resolve_asset_graph()
+    parents = {
+        node.key.to_user_string(): {key.to_user_string() for key in node.parent_keys} for node in graph.asset_nodes
+    }
+    assert parents["task_images"] == {"candidate_commits"}
+    assert parents["validation_runs"] == {"task_images"}
+    assert parents["validated_tasks"] == {"validation_runs"}
+    assert parents["task_sets/demo"] == {"validated_tasks"}
+    assert parents["task_sets/demo/calibration"] == {"task_sets/demo"}
+    assert parents["demo/broad/agent_runs"] == {"task_sets/demo", "task_sets/demo/calibration"}
+    assert parents["demo/broad/graded_results"] == {"demo/broad/agent_runs"}
+    assert parents["demo/category_report"] == {f"demo/{agent}/graded_results" for agent in AGENTS}
+    assert parents["demo/evaluation_report"] == {"demo/category_report", "demo/agent_comparison"}
+
+
+def test_the_partitions_are_the_frozen_tasks_by_sample(repository_workspace: Workspace) -> None:
+    graph = build_definitions(repository_workspace).resolve_asset_graph()
+    tasks = list(load_task_set(repository_workspace.task_sets_dir / "demo").tasks)
+    partitions = {node.key.to_user_string(): node.partitions_def for node in graph.asset_nodes}
+    assert _keys(partitions["candidate_commits"]) == ["demo"]
+    assert _keys(partitions["task_sets/demo/calibration"]) == tasks
+    samples = [f"original-{number}" for number in range(1, 5)]
+    expected = {f"{sample}|{task}" for sample in samples for task in tasks}
+    for agent in AGENTS:
+        assert set(_keys(partitions[f"demo/{agent}/agent_runs"])) == expected
+        assert set(_keys(partitions[f"demo/{agent}/graded_results"])) == expected
+    assert partitions["demo/evaluation_report"] is None
+    with dg.DagsterInstance.ephemeral() as instance:
+        assert _keys(partitions["validation_runs"], instance) == []
+        instance.add_dynamic_partitions("candidates", ["a", "b"])
+        passes = {"a|first", "a|second", "b|first", "b|second"}
+        assert set(_keys(partitions["validation_runs"], instance)) == passes
+
+
+def _keys(partitions: dg.PartitionsDefinition[str] | None, instance: dg.DagsterInstance | None = None) -> list[str]:
+    assert partitions is not None
+    return list(partitions.get_partition_keys(dynamic_partitions_store=instance))
+
+
+def test_the_two_stages_of_an_agent_never_share_a_run(repository_workspace: Workspace) -> None:
+    graph = build_definitions(repository_workspace).resolve_asset_graph()
+    policies = {node.key.to_user_string(): node.backfill_policy for node in graph.asset_nodes}
+    attempts, grades = policies["demo/steady/agent_runs"], policies["demo/steady/graded_results"]
+    assert attempts is not None
+    assert grades is not None
+    assert attempts.max_partitions_per_run is not None
+    assert attempts.max_partitions_per_run != grades.max_partitions_per_run
+
+
+def test_the_jobs_schedules_and_checks_of_this_repository(repository_workspace: Workspace) -> None:
+    repository = build_definitions(repository_workspace).get_repository_def()
+    jobs = set(repository.job_names) - {"__ASSET_JOB"}
+    assert jobs == {
+        *("mine", "build_images", "validate", "judge", "freeze", "calibrate_demo"),
+        *("demo__agent_runs", "demo__graded_results", "demo__report"),
+    }
+    assert [schedule.name for schedule in repository.schedule_defs] == ["demo__quarterly"]
+    assert {sensor.name for sensor in repository.sensor_defs} == {
+        "demo__grade_after_attempts",
+        "demo__report_after_grades",
+    }
+    checks = [key.to_user_string() for key in repository.asset_graph.asset_check_keys]
+    assert checks == ["task_sets/demo/calibration:reference_resolved_and_empty_not"]
+
+
+def test_an_agents_code_version_follows_its_file(copied: Copied, frozen: Walk) -> None:
+    tiny = copied(frozen)
+    key = dg.AssetKey(["small", "half", "agent_runs"])
+    before = build_definitions(tiny.workspace).resolve_asset_graph().get(key).code_version
+    assert before == build_definitions(tiny.workspace).resolve_asset_graph().get(key).code_version
+    file = tiny.root / "data/agents/half.yaml"
+    file.write_text(file.read_text().replace('scaffold_version: "1"', 'scaffold_version: "2"'))
+    assert before != build_definitions(tiny.workspace).resolve_asset_graph().get(key).code_version
+
+
+@pytest.mark.slow
+def test_dagster_validates_the_definitions_of_this_repository(repository_workspace: Workspace) -> None:
+    root = repository_workspace.root
+    (root / "data/state").mkdir(exist_ok=True)
+    environment = {**os.environ, "DAGSTER_HOME": str(root), "EVALPIPE_STATE_DIR": str(root / "data/state")}
+    environment.pop("EVALPIPE_WORKSPACE", None)
+    command = [sys.executable, "-m", "dagster", "definitions", "validate", "-w", "workspace.yaml"]
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+BREAKAGES = {
+    "data/agents/half.yaml": ("adapter: [", "data/agents/half.yaml"),
+    "data/sweeps/other.yaml": ("task_set: tiny\nagents: [emptyy]\nsamples: 1\ndecision: d\n", "did you mean 'empty'"),
+    "data/sweeps/wrong.yaml": ("task_set: tiny\nsample: 1\n", "data/sweeps/wrong.yaml"),
+    "data/repos/second.yaml": ("source: x\nrunner:\n  name: unittest\n", "data/repos/second.yaml:3"),
+    "data/task_sets/old/task_set.json": ("{}", "task_sets/old/task_set.json"),
+    "data/sweeps/sm-all.yaml": ("task_set: tiny\nagents: [empty]\nsamples: 1\ndecision: d\n", "sm_all"),
+}
+
+
+@pytest.mark.parametrize("file", BREAKAGES)
+def test_a_bad_file_hides_no_other(file: str, copied: Copied, frozen: Walk, caplog: pytest.LogCaptureFixture) -> None:
+    tiny = copied(frozen)
+    tiny.write("data/sweeps/control.yaml", "task_set: tiny\nagents: [empty]\nsamples: 1\ndecision: d\n")
+    if file == "data/sweeps/sm-all.yaml":
+        tiny.write("data/sweeps/sm_all.yaml", BREAKAGES[file][0])
+    tiny.write(file, BREAKAGES[file][0])
+    with caplog.at_level(logging.WARNING, "evalpipe"):
+        definitions = build_definitions(tiny.workspace)
+        names = _names(definitions)
+    definitions.resolve_all_job_defs()
+    assert {*HISTORY, "task_sets/tiny", "control/empty/agent_runs", "control/evaluation_report"} <= names
+    assert any("left out" in text and BREAKAGES[file][1] in text for text in caplog.messages)
+    stem = Path(file).stem
+    if "sweeps" in file:
+        assert not any(name.startswith(f"{stem}/") for name in names)
+
+
+def test_agents_whose_names_dagster_cannot_tell_apart_leave_their_sweep_out(
+    copied: Copied, frozen: Walk, caplog: pytest.LogCaptureFixture
+) -> None:
+    tiny = copied(frozen)
+    for name in ("a-b", "a_b"):
+        tiny.write(f"data/agents/{name}.yaml", "adapter: empty\n")
+    tiny.write("data/sweeps/both.yaml", "task_set: tiny\nagents: [a-b, a_b]\nsamples: 1\ndecision: d\n")
+    tiny.write("data/sweeps/q4-one.yaml", "task_set: tiny\nagents: [a_b]\nsamples: 1\ndecision: d\n")
+    names = _names(build_definitions(tiny.workspace))
+    assert "q4-one/a_b/agent_runs" in names
+    assert not any(name.startswith("both/") for name in names)
+    assert any("rename one" in text for text in caplog.messages)
+
+
+def test_an_archived_sweep_is_not_loaded_and_its_rows_stay(copied: Copied, finished: Walk) -> None:
+    tiny = copied(finished)
+    rows = sorted((tiny.lake / "graded_results").rglob("*.parquet"))
+    file = tiny.root / "data/sweeps/small.yaml"
+    file.write_text(file.read_text() + "archived: true\n")
+    assert not any(name.startswith("small/") for name in _names(build_definitions(tiny.workspace)))
+    assert sorted((tiny.lake / "graded_results").rglob("*.parquet")) == rows
+    refused = tiny.call("report", "small")
+    assert refused.code == 2
+    assert "archived" in refused.err
+
+
+def test_a_sweep_appears_when_its_set_is_frozen(copied: Copied, mined: Walk, frozen: Walk) -> None:
+    assert not any(name.startswith("small/") for name in _names(build_definitions(copied(mined).workspace)))
+    assert "small/half/agent_runs" in _names(build_definitions(frozen.tiny.workspace))
+
+
+def test_a_workspace_without_repositories_shows_its_frozen_sets(copied: Copied, frozen: Walk) -> None:
+    tiny = copied(frozen)
+    (tiny.root / "data/repos/shop.yaml").unlink()
+    names = _names(build_definitions(tiny.workspace))
+    assert HISTORY.isdisjoint(names)
+    assert "small/half/agent_runs" in names
+
+
+def test_loading_starts_no_process_and_asks_nobody(frozen: Walk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object, **options: object) -> None:
+        raise AssertionError(f"loading did {arguments}")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    build_definitions(frozen.tiny.workspace).resolve_all_job_defs()
+
+
+def test_a_sweep_that_is_left_out_says_so_when_it_is_to_run(copied: Copied, begun: Walk) -> None:
+    tiny = copied(begun)
+    for name in ("small-x", "small_x"):
+        tiny.write(f"data/sweeps/{name}.yaml", (tiny.root / "data/sweeps/small.yaml").read_text())
+    done = tiny.call("run", "small-x", "--agent", "empty")
+    assert (done.code, done.out) == (1, "")
+    assert "left out" in done.err
+    assert "Traceback" not in done.err

@@ -1,0 +1,138 @@
+"""The demo from its text to its report: held to data/demo/expected.json and expected_agents.json.
+
+In Docker where an engine answers, and in the process sandbox elsewhere, as `make demo` does it.
+"""
+
+import os
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from evalpipe.sandbox import docker_available
+from evalpipe_tests.demo.expectations import expected_changes, expected_resolved, expected_tip
+from evalpipe_tests.history.builder import git
+from evalpipe_tests.pipeline.workspaces import Finished, Gate, TinyWorkspace
+
+TOP = Path(__file__).parents[2]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(590)]
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """The workspace of a demo that ran once, and then a second time."""
+
+    tiny: TinyWorkspace
+    first: Finished
+    second: Finished
+    second_seconds: float
+    changed_by_second: set[str]
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        files = sorted((self.tiny.lake / table).rglob("*.parquet"))
+        return [row for file in files for row in pq.read_table(file).to_pylist()]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    root = tmp_path_factory.mktemp("demo") / "workspace"
+    root.mkdir()
+    for name in ("workspace.yaml", "dagster.yaml"):
+        shutil.copy(TOP / name, root)
+    for name in ("repos", "agents", "sweeps", "demo"):
+        shutil.copytree(TOP / "data" / name, root / "data" / name)
+    in_docker = os.environ.get("EVALPIPE_REQUIRE_DOCKER") == "1" or docker_available()
+    variables = {"EVALPIPE_SANDBOX": "docker" if in_docker else "process"}
+    if base := os.environ.get("EVALPIPE_BASE_IMAGE"):
+        variables["EVALPIPE_BASE_IMAGE"] = base
+    tiny = TinyWorkspace(root.resolve(), variables, Gate(root / "gate"))
+    first = tiny.run("demo", timeout_s=500)
+    before = _contents(tiny.lake)
+    started = time.monotonic()
+    second = tiny.run("demo", timeout_s=200)
+    seconds = time.monotonic() - started
+    after = _contents(tiny.lake)
+    changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
+    return Demo(tiny, first, second, seconds, changed)
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    tables = ("validation_runs", "calibration", "agent_runs", "graded_results", "verdicts", "blobs", "manifests")
+    return {str(path): path.read_bytes() for table in tables for path in (folder / table).rglob("*") if path.is_file()}
+
+
+def test_it_ends_with_funnel_scoreboard_and_report(demo: Demo) -> None:
+    assert demo.first.code == 0, demo.first.err
+    for part in ("all changes looked at", "valid", "no signal", "flaky", "scripted", "steady", "broad"):
+        assert part in demo.first.out
+    (line,) = (line for line in demo.first.out.splitlines() if line.startswith("report: "))
+    assert Path(line.split()[1]).is_file()
+    assert "sandbox: " in demo.first.err
+
+
+def test_it_runs_on_the_repository_that_is_expected(demo: Demo) -> None:
+    assert git(demo.tiny.lake / "demo/repository", "rev-parse", "main").decode().strip() == expected_tip()
+
+
+def test_every_change_is_mined_as_expected(demo: Demo) -> None:
+    found = {row["commit"]: (row["reason"], row["shape"], row["number"]) for row in demo.rows("candidate_commits")}
+    assert found == {change.commit: (change.reason, change.shape, change.number) for change in expected_changes()}
+    kept = {row["commit"]: row["category"] for row in demo.rows("candidate_commits") if row["reason"] == "kept"}
+    assert kept == {change.commit: change.category for change in expected_changes() if change.kept}
+
+
+def test_every_candidate_is_classed_as_expected(demo: Demo) -> None:
+    commits = {row["candidate_id"]: row["commit"] for row in demo.rows("candidate_commits") if row["reason"] == "kept"}
+    classes = {commits[row["candidate_id"]]: row["validation_class"] for row in demo.rows("validated_tasks")}
+    assert classes == {change.commit: change.task_class for change in expected_changes() if change.kept}
+    lists = {
+        commits[row["candidate_id"]]: frozenset(row["fail_to_pass"])
+        for row in demo.rows("validated_tasks")
+        if row["validation_class"] == "valid"
+    }
+    valid = [change for change in expected_changes() if change.task_class == "valid"]
+    assert lists == {change.commit: change.fail_to_pass for change in valid}
+    assert len(lists) == 10
+
+
+def test_every_sample_is_resolved_or_not_as_expected(demo: Demo) -> None:
+    numbers = {row["candidate_id"]: row["number"] for row in demo.rows("candidate_commits") if row["reason"] == "kept"}
+    found: dict[str, dict[int, list[bool]]] = {}
+    for row in sorted(demo.rows("graded_results"), key=lambda row: int(row["sample"].rpartition("-")[2])):
+        found.setdefault(row["agent"], {}).setdefault(numbers[row["task_id"]], []).append(row["resolved"])
+    assert {agent: found[agent] for agent in ("steady", "broad")} == expected_resolved()
+    tasks = expected_resolved()["steady"]
+    assert found["reference"] == {number: [True] * 4 for number in tasks}
+    assert found["empty"] == {number: [False] * 4 for number in tasks}
+
+
+def test_broad_once_repairs_the_bug_and_breaks_another_test(demo: Demo) -> None:
+    broken = [row for row in demo.rows("graded_results") if row["verdict"] == "pass_to_pass_broken"]
+    assert broken
+    assert {row["agent"] for row in broken} == {"broad"}
+    assert all(row["fail_to_pass_passed"] == row["fail_to_pass_total"] for row in broken)
+
+
+def test_the_mark_provisional_stands_in_every_form_of_the_report(demo: Demo) -> None:
+    assert "provisional" in demo.first.out
+    report = demo.tiny.succeed("report", "demo", "--json").json()
+    assert report["provisional"] is True
+    rates = {agent["agent"]: agent["pass_at_1"] for agent in report["agents"]}
+    assert (rates["reference"], rates["empty"]) == (1.0, 0.0)
+    assert rates["steady"] == pytest.approx(29 / 40)
+    assert rates["broad"] == pytest.approx(28 / 40)
+    html = (demo.tiny.lake / "reports/demo/report.html").read_text(encoding="utf-8")
+    assert "provisional" in html.lower()
+    assert "scripted" in html
+
+
+def test_a_second_demo_opens_no_box_and_makes_no_attempt(demo: Demo) -> None:
+    assert demo.second.code == 0, demo.second.err
+    assert demo.changed_by_second == set()
+    boards = [done.out[: done.out.index("report: ")] for done in (demo.first, demo.second)]
+    assert boards[0] == boards[1]
+    assert demo.second_seconds < 60  # 15 s on a quiet machine; this one may be busy

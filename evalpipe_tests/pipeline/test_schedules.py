@@ -1,0 +1,144 @@
+"""The quarterly schedule and the sensors: present, stopped, and what they ask for can run."""
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Mapping
+
+import dagster as dg
+import pytest
+from dagster._utils.schedules import cron_string_iterator
+
+from evalpipe.pipeline.assembly import build_definitions
+from evalpipe.pipeline.schedules import QUARTERLY, RANGE_END, RANGE_START
+from evalpipe.stages.bench import Workbench
+from evalpipe.tasks import load_task_set
+from evalpipe_tests.pipeline.conftest import Walk
+from evalpipe_tests.pipeline.workspaces import TinyWorkspace
+
+Copied = Callable[[Walk], TinyWorkspace]
+
+
+@pytest.fixture
+def instance() -> Iterator[dg.DagsterInstance]:
+    with dg.DagsterInstance.ephemeral() as ephemeral:
+        yield ephemeral
+
+
+@pytest.fixture
+def repository(frozen: Walk) -> dg.RepositoryDefinition:
+    return build_definitions(frozen.tiny.workspace).get_repository_def()
+
+
+@pytest.fixture
+def whole(frozen: Walk) -> dict[str, str]:
+    """The range of every sample and task of the sweep."""
+    tasks = list(load_task_set(frozen.tiny.workspace.task_sets_dir / "tiny").tasks)
+    return {RANGE_START: f"original-1|{tasks[0]}", RANGE_END: f"original-2|{tasks[-1]}"}
+
+
+def test_all_are_stopped_until_somebody_starts_them(repository: dg.RepositoryDefinition) -> None:
+    assert [one.default_status for one in repository.schedule_defs] == [dg.DefaultScheduleStatus.STOPPED]
+    assert [one.default_status for one in repository.sensor_defs] == [dg.DefaultSensorStatus.STOPPED] * 2
+
+
+def test_the_schedule_runs_on_the_first_day_of_each_quarter(repository: dg.RepositoryDefinition) -> None:
+    (schedule,) = repository.schedule_defs
+    assert schedule.cron_schedule == QUARTERLY
+    assert schedule.execution_timezone == "UTC"
+    ticks = cron_string_iterator(dt.datetime(2026, 1, 15, tzinfo=dt.UTC).timestamp(), QUARTERLY, "UTC")
+    moments = [next(ticks).strftime("%Y-%m-%d %H:%M") for _ in range(4)]
+    assert moments == ["2026-04-01 06:00", "2026-07-01 06:00", "2026-10-01 06:00", "2027-01-01 06:00"]
+
+
+def test_the_schedule_asks_for_the_whole_sweep(
+    repository: dg.RepositoryDefinition, instance: dg.DagsterInstance, whole: dict[str, str]
+) -> None:
+    (schedule,) = repository.schedule_defs
+    context = dg.build_schedule_context(instance, dt.datetime(2026, 4, 1, 6, tzinfo=dt.UTC))
+    requests = schedule.evaluate_tick(context).run_requests
+    assert requests is not None
+    (request,) = requests
+    assert schedule.job_name == "small__agent_runs"
+    assert request.tags.items() >= whole.items()
+
+
+def test_what_the_schedule_asks_for_runs_and_the_sensors_carry_it_to_the_report(
+    copied: Copied, finished: Walk, whole: dict[str, str], instance: dg.DagsterInstance
+) -> None:
+    """Everything is made already, so this opens no box; every partition gets its event all the same."""
+    tiny = copied(finished)
+    definitions = build_definitions(tiny.workspace, Workbench(tiny.workspace, sandbox_kind="process"))
+    repository = definitions.get_repository_def()
+    (schedule,) = repository.schedule_defs
+    (request,) = schedule.evaluate_tick(dg.build_schedule_context(instance)).run_requests or []
+    attempts = definitions.resolve_job_def(schedule.job_name).execute_in_process(instance=instance, tags=request.tags)
+    assert attempts.success
+    _all_materialized(instance, "agent_runs")
+
+    after_attempts = _evaluate(repository, "small__grade_after_attempts", instance, attempts)
+    assert isinstance(after_attempts, dg.RunRequest)
+    assert after_attempts.tags.items() >= whole.items()
+    grades = definitions.resolve_job_def("small__graded_results").execute_in_process(
+        instance=instance, tags=after_attempts.tags
+    )
+    assert grades.success
+    _all_materialized(instance, "graded_results")
+
+    after_grades = _evaluate(repository, "small__report_after_grades", instance, grades)
+    assert isinstance(after_grades, dg.RunRequest)
+    report = definitions.resolve_job_def("small__report").execute_in_process(instance=instance)
+    assert report.success
+    _digest_of_inputs_is_recorded(instance)
+
+
+def _all_materialized(instance: dg.DagsterInstance, stage: str) -> None:
+    for agent in ("reference", "empty", "half"):
+        key = dg.AssetKey(["small", agent, stage])
+        records = instance.fetch_materializations(key, limit=100).records
+        assert len(records) == 4
+        assert len({record.partition_key for record in records}) == 4
+        for record in records:
+            materialization = record.asset_materialization
+            assert materialization is not None
+            assert materialization.metadata
+            assert (materialization.tags or {})["dagster/data_version"]
+
+
+def _digest_of_inputs_is_recorded(instance: dg.DagsterInstance) -> None:
+    event = instance.get_latest_materialization_event(dg.AssetKey(["small", "evaluation_report"]))
+    assert event is not None
+    materialization = event.asset_materialization
+    assert materialization is not None
+    assert materialization.metadata["inputs"].value == (materialization.tags or {})["dagster/data_version"]
+    assert "scoreboard" in materialization.metadata
+
+
+def _evaluate(
+    repository: dg.RepositoryDefinition, name: str, instance: dg.DagsterInstance, result: dg.ExecuteInProcessResult
+) -> object:
+    (sensor,) = (one for one in repository.sensor_defs if one.name == name)
+    success = next(event for event in result.all_events if event.event_type_value == "PIPELINE_SUCCESS")
+    context = dg.build_run_status_sensor_context(
+        sensor_name=name, dagster_event=success, dagster_instance=instance, dagster_run=result.dagster_run
+    )
+    assert isinstance(sensor, dg.RunStatusSensorDefinition)
+    return sensor(context)
+
+
+@pytest.mark.parametrize("partial", ["one agent", "one task", "no range"])
+def test_a_run_of_a_part_of_the_sweep_starts_nothing(
+    partial: str, repository: dg.RepositoryDefinition, instance: dg.DagsterInstance, whole: dict[str, str]
+) -> None:
+    tags: Mapping[str, str] = whole
+    selection = None
+    if partial == "one agent":
+        selection = {dg.AssetKey(["small", "half", "agent_runs"])}
+    elif partial == "one task":
+        tags = {RANGE_START: whole[RANGE_START], RANGE_END: whole[RANGE_START]}
+    else:
+        tags = {}
+    run = dg.DagsterRun(job_name="small__agent_runs", run_id="r", tags=dict(tags), asset_selection=selection)
+    (sensor,) = (one for one in repository.sensor_defs if one.name == "small__grade_after_attempts")
+    event = dg.DagsterEvent("PIPELINE_SUCCESS", "small__agent_runs")
+    context = dg.build_run_status_sensor_context("s", event, instance, run)
+    assert isinstance(sensor, dg.RunStatusSensorDefinition)
+    assert isinstance(sensor(context), dg.SkipReason)

@@ -1,0 +1,83 @@
+"""The whole way of a tiny workspace by the command line: what each command answers, and what status says next."""
+
+import json
+
+from evalpipe_tests.pipeline.conftest import Walk
+
+
+def test_status_names_the_next_step_all_along_the_way(finished: Walk) -> None:
+    assert finished.next_steps == {
+        "init": ["evalpipe mine shop"],
+        "mine": ["evalpipe validate shop"],
+        "validate": ["evalpipe freeze tiny"],
+        "freeze": ["evalpipe run small"],
+        "run": ["evalpipe grade small"],
+        "grade": ["evalpipe report small"],
+        "report": [],
+    }
+
+
+def test_status_counts_what_is_done(finished: Walk) -> None:
+    (repository,) = finished.status["report"]["repositories"]
+    assert (repository["changes"], repository["kept"]) == (8, 3)
+    assert (repository["first_passes"], repository["second_passes"]) == (3, 3)
+    assert repository["classes"] == {"valid": 2, "no_signal": 1}
+    (sweep,) = finished.status["report"]["sweeps"]
+    counts = {agent["name"]: (agent["samples"], agent["attempted"], agent["graded"]) for agent in sweep["agents"]}
+    assert counts == dict.fromkeys(("reference", "empty", "half"), (4, 4, 4))
+
+
+def test_mine_answers_with_the_funnel(mined: Walk) -> None:
+    funnel = {"root": 1, "docs_only": 2, "no_tests": 1, "no_source": 1, "kept": 3}
+    assert mined.answers["mine"].json() == {"funnel": funnel, "repositories": {"shop": funnel}, "dry_run": False}
+
+
+def test_validate_answers_with_the_classes(frozen: Walk) -> None:
+    assert frozen.answers["validate"].json() == {"classes": {"valid": 2, "no_signal": 1}, "second_passes_waiting": 0}
+
+
+def test_freeze_says_that_a_set_is_provisional(frozen: Walk) -> None:
+    assert "2 tasks" in frozen.answers["freeze"].out
+    assert "provisional" in frozen.answers["freeze"].out
+    record = json.loads((frozen.tiny.root / "data/task_sets/tiny/task_set.json").read_bytes())
+    assert record["provisional"] is True
+
+
+def test_report_answers_with_rates_and_intervals(finished: Walk) -> None:
+    report = finished.answers["report"].json()
+    rates = {agent["agent"]: agent["pass_at_1"] for agent in report["agents"]}
+    assert rates == {"reference": 1.0, "empty": 0.0, "half": 0.5}
+    for agent in report["agents"]:
+        low, high = agent["interval"]
+        assert 0 <= low <= agent["pass_at_1"] <= high <= 1
+        assert (agent["mode"], agent["tasks"], agent["samples"]) == ("original", 2, 4)
+    assert report["provisional"] is True
+    assert report["task_set"]["provisional"] is True
+    assert report["report"].endswith("data/lake/reports/small/report.html")
+
+
+def test_progress_is_plain_lines_where_there_is_no_terminal(finished: Walk) -> None:
+    lines = finished.answers["run"].err.splitlines()
+    assert "small/reference/agent_runs: 4 of 4" in lines
+    assert not any("\r" in line or "%|" in line for line in lines)
+
+
+def test_a_machine_reads_results_on_the_output_stream_alone(finished: Walk) -> None:
+    for name in ("mine", "validate", "report"):
+        assert len(finished.answers[name].out.splitlines()) == 1, name
+    for name in ("run", "grade"):
+        assert len(finished.answers[name].out.splitlines()) == 1, name
+        assert "next: evalpipe" in finished.answers[name].err
+
+
+def test_a_second_time_does_nothing_again(finished: Walk) -> None:
+    begun = finished.tiny.gate.begun()
+    before = {
+        path: path.read_bytes()
+        for table in ("agent_runs", "graded_results", "calibration")
+        for path in (finished.tiny.lake / table).rglob("*.parquet")
+    }
+    finished.tiny.succeed("run", "small")
+    finished.tiny.succeed("grade", "small")
+    assert finished.tiny.gate.begun() == begun
+    assert {path: path.read_bytes() for path in before} == before

@@ -50,7 +50,7 @@ class Progress:
 
     def cursor(self, stream: Stream) -> Cursor:
         """Where to go on with a list."""
-        return self._cursors.get(stream, Cursor()).resumed(stream)
+        return self._cursors.get(stream, Cursor())
 
     def record(self, stream: Stream, step: Step) -> int:
         """Keep what a step brought, on disk before this returns. Returns how many lines are other than before."""

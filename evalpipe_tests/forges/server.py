@@ -291,6 +291,9 @@ def serving(forge: FakeForge, base: str = "") -> Iterator[FakeForge]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # Else every answer waits for the client's delayed acknowledgement.
+        disable_nagle_algorithm = True
+        wbufsize = -1
 
         def do_GET(self) -> None:
             parts = urlsplit(self.path)

@@ -123,7 +123,8 @@ def test_1500_items_in_pages(github: Caller) -> None:
     assert (done.issues, done.pull_requests) == (1000, 500)
     assert [line["number"] for line in lines(github)] == list(range(1, 1501))
     listed = [path for path in github.forge.paths() if path.endswith("/issues")]
-    assert 15 <= len(listed) <= 18
+    # The 750 that share a time are read twice, to be sure that none slipped through.
+    assert 15 <= len(listed) <= 26
     assert len([path for path in github.forge.paths() if path.endswith("/graphql")]) < 70
     assert any("1000 read" in text for text in github.said)
 

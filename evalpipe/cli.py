@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from evalpipe import console
+from evalpipe.cli_issues import issues
 
 if TYPE_CHECKING:
     from evalpipe.config import RepositoryConfig, SweepConfig
@@ -269,6 +270,9 @@ def ui(workspace: Path | None, port: int) -> None:
     arguments = [program, "dev", "-w", str(found.root / "workspace.yaml"), "-h", "127.0.0.1", "-p", str(port)]
     os.chdir(found.root)
     os.execv(program, arguments)
+
+
+cli.add_command(issues)
 
 
 def main() -> None:

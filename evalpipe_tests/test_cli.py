@@ -17,7 +17,7 @@ from evalpipe_tests.pipeline.workspaces import TinyWorkspace
 __all__ = ["begun", "copied", "finished", "frozen", "mined"]
 
 Copied = Callable[[Walk], TinyWorkspace]
-COMMANDS = ("mine", "validate", "freeze", "run", "grade", "report", "status", "init", "doctor", "demo", "ui")
+COMMANDS = ("issues", "mine", "validate", "freeze", "run", "grade", "report", "status", "init", "doctor", "demo", "ui")
 HEAVY = ("dagster", "pandas", "pyarrow", "scipy", "matplotlib", "numpy", "docker", "git", "pydantic")
 
 

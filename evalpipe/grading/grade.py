@@ -42,9 +42,8 @@ def limits_of(task: Task) -> Limits:
     )
 
 
-def verdict_key(task: Task, patch: bytes, image_digest: str, sandbox: str) -> str:
+def verdict_key(task: Task, patch_sha256: str, image_digest: str, sandbox: str) -> str:
     """SHA-256 (hex) of all that decides a verdict: the task with its limits, patch, image, sandbox, grader."""
-    patch_sha256 = hashlib.sha256(patch).hexdigest()
     content = [GRADER_VERSION, task.digest(), patch_sha256, image_digest, sandbox]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 

@@ -6,7 +6,7 @@ The runs are the same as those of the UI and land in the same history; what is d
 import errno
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -19,18 +19,22 @@ from evalpipe.config import ConfigError, Problem, RepositoryConfig, SweepConfig,
 from evalpipe.lake import DiskFullError
 from evalpipe.pipeline import jobs
 from evalpipe.pipeline.assembly import build_definitions
-from evalpipe.pipeline.partitions import CANDIDATES
-from evalpipe.pipeline.schedules import RANGE_END, RANGE_START, whole_sweep
+from evalpipe.pipeline.partitions import CANDIDATES, RANGE_END, RANGE_START, samples_between
 from evalpipe.sandbox.owners import is_leftover, owner_id
+from evalpipe.stages.attempts import is_attempted
 from evalpipe.stages.bench import Workbench
-from evalpipe.stages.sweeps import load_sweep_task_set
-from evalpipe.stages.validating import ValidationPass, second_pass_done, second_pass_due
+from evalpipe.stages.calibrating import calibration_rows, is_calibrated
+from evalpipe.stages.gradings import is_graded
+from evalpipe.stages.sweeps import AgentSweep, SampleKey, load_sweep_task_set, open_agent_sweep, sample_keys
+from evalpipe.stages.validating import ValidationPass, is_validated, second_pass_due
 
 OWNER_TAG = "evalpipe/owner"
 """On every run of a driver: the process that it runs in, so that a later one knows whether that is still there."""
 
 FREE_BYTES_FLOOR = 16 * 1024**2
 """Below this no job starts: Dagster's database and a table of the lake must have a place."""
+
+IsDone = Callable[[Workbench, AgentSweep, SampleKey], bool]
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
@@ -112,18 +116,14 @@ class Driver:
         that could be done was done.
         """
         failures: list[str] = []
-        ready = [config.name for config in repositories if self._build_images(config.name, failures)]
+        ready = [config for config in repositories if self._build_images(config.name, failures)]
         ops = {"validation_runs": {"config": {"same_day": same_day}}}
-        chosen = [key for name in ready for key in self._candidates(name, newest)]
         waiting: list[str] = []
         for validation_pass in ValidationPass:
-            wanted = chosen
+            due = [key for config in ready for key in self._due_passes(config, newest, validation_pass)]
             if validation_pass is ValidationPass.SECOND and not same_day:
-                wanted = [
-                    key for key in chosen if second_pass_done(self.bench, key) or second_pass_due(self.bench, key)
-                ]
-                waiting = [key for key in chosen if key not in set(wanted)]
-            for first, last in self._ranges(wanted):
+                waiting = [key for key in due if not second_pass_due(self.bench, key)]
+            for first, last in self._ranges([key for key in due if key not in set(waiting)]):
                 tags = {RANGE_START: f"{first}|{validation_pass}", RANGE_END: f"{last}|{validation_pass}"}
                 self._collect(failures, jobs.VALIDATE, tags=tags, ops=ops)
         for config in repositories:
@@ -140,25 +140,51 @@ class Driver:
 
     def calibrate(self, sweep: SweepConfig) -> None:
         """Calibrate every task of a sweep's set. Raises JobFailed."""
-        tasks = list(load_sweep_task_set(self.bench, sweep).tasks)
-        self.run(jobs.calibrate_job_name(sweep.task_set), tags={RANGE_START: tasks[0], RANGE_END: tasks[-1]})
+        task_set = load_sweep_task_set(self.bench, sweep)
+        known = self._materialized(["task_sets", sweep.task_set, "calibration"])
+        due = [
+            task_id
+            for task_id in task_set.tasks
+            if task_id not in known or not is_calibrated(calibration_rows(self.bench, task_set, task_id))
+        ]
+        if due:
+            self.run(jobs.calibrate_job_name(sweep.task_set), tags={RANGE_START: due[0], RANGE_END: due[-1]})
 
     def attempt(self, sweep: SweepConfig, agents: Sequence[str]) -> None:
         """Make the attempts of `agents` that a sweep still needs. Raises JobFailed."""
-        self._sweep_stage(sweep, agents, "agent_runs")
+        self._sweep_stage(sweep, agents, "agent_runs", is_attempted)
 
     def grade(self, sweep: SweepConfig, agents: Sequence[str]) -> None:
         """Grade the attempts of `agents`. Raises JobFailed."""
-        self._sweep_stage(sweep, agents, "graded_results")
+        self._sweep_stage(sweep, agents, "graded_results", is_graded)
 
     def report(self, sweep: SweepConfig) -> None:
         """Write the tables and the HTML report of a sweep. Raises JobFailed."""
         self.run(jobs.sweep_job_name(sweep.name, "report"))
 
-    def _sweep_stage(self, sweep: SweepConfig, agents: Sequence[str], stage: str) -> None:
-        task_set = load_sweep_task_set(self.bench, sweep)
-        keys = [dg.AssetKey([sweep.name, agent, stage]) for agent in agents]
-        self.run(jobs.sweep_job_name(sweep.name, stage), tags=whole_sweep(sweep, task_set), assets=keys)
+    def _sweep_stage(self, sweep: SweepConfig, agents: Sequence[str], stage: str, is_done: IsDone) -> None:
+        """Run the stage for the agents that still need it, in one run over the samples between the first due and the
+        last: to log again what is done costs 20 ms a partition, and the second `make demo` has 320."""
+        due_agents: list[dg.AssetKey] = []
+        due: list[SampleKey] = []
+        for name in agents:
+            key = dg.AssetKey([sweep.name, name, stage])
+            part = open_agent_sweep(self.bench, sweep, self.workspace.load_agent(name), run_id="none")
+            known = self._materialized(key.path)
+            missing = [
+                sample
+                for sample in sample_keys(sweep, part.task_set)
+                if f"{sample.sample}|{sample.task_id}" not in known or not is_done(self.bench, part, sample)
+            ]
+            if missing:
+                due_agents.append(key)
+                due += missing
+        if due:
+            tags = samples_between(sweep, load_sweep_task_set(self.bench, sweep), due)
+            self.run(jobs.sweep_job_name(sweep.name, stage), tags=tags, assets=due_agents)
+
+    def _materialized(self, asset: Sequence[str]) -> set[str]:
+        return self.instance.get_materialized_partitions(dg.AssetKey(asset))
 
     def _collect(self, failures: list[str], job: str, **options: Any) -> None:
         try:
@@ -177,10 +203,17 @@ class Driver:
         ]
         return any(row["status"] == "built" for row in rows)
 
-    def _candidates(self, repository: str, newest: int | None) -> list[str]:
-        rows = self.bench.lake.rows("candidate_commits", repository)
-        kept = [row["candidate_id"] for row in rows if row["reason"] == "kept"]
-        return kept if newest is None else kept[-newest:]
+    def _due_passes(self, config: RepositoryConfig, newest: int | None, validation_pass: ValidationPass) -> list[str]:
+        """The kept candidates (the `newest` ones) for which a pass has not run, or not on what is there now."""
+        known = self._materialized(["validation_runs"])
+        rows = self.bench.lake.rows("candidate_commits", config.name)
+        kept = [row for row in rows if row["reason"] == "kept"]
+        return [
+            row["candidate_id"]
+            for row in (kept if newest is None else kept[-newest:])
+            if f"{row['candidate_id']}|{validation_pass}" not in known
+            or not is_validated(self.bench, config, row, validation_pass)
+        ]
 
     def _ranges(self, candidates: Sequence[str]) -> Iterable[tuple[str, str]]:
         """Cut `candidates` into stretches that lie side by side in the order of the partitions."""

@@ -1,14 +1,17 @@
 """Partitions: which pieces each stage is made of. Keys are slugs, so that no part of Dagster misreads one."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import dagster as dg
 
 from evalpipe.config import SweepConfig
-from evalpipe.stages.sweeps import sample_names
+from evalpipe.stages.sweeps import SampleKey, sample_keys, sample_names
 from evalpipe.stages.validating import ValidationPass
 from evalpipe.tasks import LoadedTaskSet
+
+RANGE_START = "dagster/asset_partition_range_start"
+RANGE_END = "dagster/asset_partition_range_end"
 
 _KEY = re.compile(r"[A-Za-z0-9_.-]{1,120}")
 
@@ -44,3 +47,16 @@ def sample_partitions(sweep: SweepConfig, tasks: dg.StaticPartitionsDefinition) 
     """Task by sample of a sweep; a sample's key carries its prompt mode."""
     samples = dg.StaticPartitionsDefinition(checked_keys(sample_names(sweep)))
     return dg.MultiPartitionsDefinition({"sample": samples, "task": tasks})
+
+
+def samples_between(sweep: SweepConfig, task_set: LoadedTaskSet, keys: Collection[SampleKey]) -> dict[str, str]:
+    """The tags of a run over the smallest block of samples and tasks that holds `keys`: a range is always a block."""
+    wanted_samples, wanted_tasks = {key.sample for key in keys}, {key.task_id for key in keys}
+    samples = [sample for sample in sample_names(sweep) if sample in wanted_samples]
+    tasks = [task_id for task_id in task_set.tasks if task_id in wanted_tasks]
+    return {RANGE_START: f"{samples[0]}|{tasks[0]}", RANGE_END: f"{samples[-1]}|{tasks[-1]}"}
+
+
+def whole_sweep(sweep: SweepConfig, task_set: LoadedTaskSet) -> dict[str, str]:
+    """The tags that make one run cover every task and sample of a sweep."""
+    return samples_between(sweep, task_set, list(sample_keys(sweep, task_set)))

@@ -7,7 +7,7 @@ import dagster as dg
 
 from evalpipe.config import SweepConfig
 from evalpipe.pipeline.jobs import stage_keys, sweep_job_name
-from evalpipe.stages.sweeps import sample_names
+from evalpipe.pipeline.partitions import whole_sweep
 from evalpipe.tasks import LoadedTaskSet
 
 if TYPE_CHECKING:
@@ -17,14 +17,6 @@ if TYPE_CHECKING:
 
 # 06:00 UTC on the first day of each quarter.
 QUARTERLY = "0 6 1 1,4,7,10 *"
-RANGE_START = "dagster/asset_partition_range_start"
-RANGE_END = "dagster/asset_partition_range_end"
-
-
-def whole_sweep(sweep: SweepConfig, task_set: LoadedTaskSet) -> dict[str, str]:
-    """The tags that make one run cover every task and sample of a sweep."""
-    tasks, samples = list(task_set.tasks), sample_names(sweep)
-    return {RANGE_START: f"{samples[0]}|{tasks[0]}", RANGE_END: f"{samples[-1]}|{tasks[-1]}"}
 
 
 def quarterly_schedule(sweep: SweepConfig, task_set: LoadedTaskSet, jobs: "Jobs") -> dg.ScheduleDefinition:

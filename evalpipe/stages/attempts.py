@@ -68,6 +68,12 @@ def run_sample(
         return ended, True
 
 
+def is_attempted(bench: Workbench, agent_sweep: AgentSweep, key: SampleKey) -> bool:
+    """Whether a sample has an attempt that counts, and so needs no other."""
+    attempt = latest_attempt(bench, agent_sweep, key)
+    return attempt is not None and OUTCOME_RULES[AttemptOutcome(attempt["outcome"])].counts
+
+
 def latest_attempt(bench: Workbench, agent_sweep: AgentSweep, key: SampleKey) -> dict[str, Any] | None:
     """The row that stands for a sample: its last attempt; None when none was made."""
     rows = bench.lake.rows("agent_runs", *agent_sweep.place(key))

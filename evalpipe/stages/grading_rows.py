@@ -1,6 +1,7 @@
 """Gradings as rows, and verdicts kept by content, so that the same patch is never graded twice."""
 
 import datetime as dt
+import hashlib
 from typing import Any
 
 from evalpipe.config import RunnerConfig
@@ -40,9 +41,14 @@ def grade_patch(bench: Workbench, task: Task, patch: bytes, labels: dict[str, st
     return grading_row(task, grading, bench.clock())
 
 
+def key_of_verdict(bench: Workbench, task: Task, patch_sha256: str) -> str:
+    """The key under which the verdict on a patch is kept for this bench's sandbox."""
+    return verdict_key(task, patch_sha256, task.environment.image_digest, bench.sandbox.name)
+
+
 def cached_verdict(bench: Workbench, task: Task, patch: bytes, labels: dict[str, str]) -> tuple[str, dict[str, Any]]:
     """The key and the grading columns of `patch`, from the lake when the same was graded before."""
-    key = verdict_key(task, patch, task.environment.image_digest, bench.sandbox.name)
+    key = key_of_verdict(bench, task, hashlib.sha256(patch).hexdigest())
     place = (key[:2], key)
     with bench.lake.locked("verdicts", *place):
         known = bench.lake.rows("verdicts", *place)

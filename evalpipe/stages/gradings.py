@@ -6,7 +6,7 @@ from evalpipe.agents import OUTCOME_RULES, AttemptOutcome
 from evalpipe.grading import Grading, Judgement, Verdict
 from evalpipe.stages.attempts import latest_attempt
 from evalpipe.stages.bench import Workbench
-from evalpipe.stages.grading_rows import cached_verdict, grading_row, not_graded
+from evalpipe.stages.grading_rows import cached_verdict, grading_row, key_of_verdict, not_graded
 from evalpipe.stages.sweeps import AgentSweep, SampleKey
 
 _FROM_ATTEMPT = (
@@ -31,6 +31,18 @@ _FROM_ATTEMPT = (
 
 class AttemptMissing(Exception):
     """A sample cannot be graded, because no attempt was made yet."""
+
+
+def is_graded(bench: Workbench, agent_sweep: AgentSweep, key: SampleKey) -> bool:
+    """Whether the grade of a sample is that of its attempt, its task and the grader as they are now."""
+    attempt = latest_attempt(bench, agent_sweep, key)
+    graded = bench.lake.rows("graded_results", *agent_sweep.place(key))
+    if attempt is None or not graded:
+        return False
+    expected: str | None = None
+    if attempt["patch_sha256"] is not None and OUTCOME_RULES[AttemptOutcome(attempt["outcome"])].counts:
+        expected = key_of_verdict(bench, agent_sweep.task_set.tasks[key.task_id], attempt["patch_sha256"])
+    return _present(attempt, expected).items() <= graded[0].items()
 
 
 def grade_sample(
@@ -61,11 +73,15 @@ def grade_sample(
         columns = grading_row(task, Grading(refusal, (), 0.0), bench.clock())
     else:
         columns = not_graded(task, "there is no patch to grade", bench.clock())
-    # The outcome too: an attempt that is under way has the row of an interrupted one.
-    present = {"attempt_id": attempt["attempt_id"], "outcome": attempt["outcome"], "verdict_key": verdict_key}
-    if known and present.items() <= known[0].items():
+    if known and _present(attempt, verdict_key).items() <= known[0].items():
         return known[0], False
     row = {name: attempt[name] for name in _FROM_ATTEMPT}
     row |= {"counts": rule.counts, "verdict_key": verdict_key, **columns}
     bench.lake.write("graded_results", [row], *place)
     return row, True
+
+
+def _present(attempt: dict[str, Any], verdict_key: str | None) -> dict[str, Any]:
+    """What a grade must say to be the present one."""
+    # The outcome too: an attempt that is under way has the row of an interrupted one.
+    return {"attempt_id": attempt["attempt_id"], "outcome": attempt["outcome"], "verdict_key": verdict_key}

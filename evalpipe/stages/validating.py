@@ -90,6 +90,15 @@ def second_pass_due(bench: Workbench, candidate_id: str) -> bool:
     return bool(first) and _day(first[0]["started_at"]) < _day(bench.clock())
 
 
+def is_validated(bench: Workbench, config: RepositoryConfig, candidate: Row, validation_pass: ValidationPass) -> bool:
+    """Whether a pass has run on the candidate, its environment and its settings as they are now."""
+    known = bench.lake.rows("validation_runs", str(candidate["candidate_id"]), validation_pass)
+    image = bench.lake.rows("task_images", config.name)
+    return bool(known and image) and known[0]["content_key"] == _content_key(
+        config, candidate, str(image[0]["image_digest"])
+    )
+
+
 def second_pass_done(bench: Workbench, candidate_id: str) -> bool:
     """Whether the second pass has run in the environment and on the content of the first."""
     passes = [bench.lake.rows("validation_runs", candidate_id, one) for one in ValidationPass]

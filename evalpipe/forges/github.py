@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from github import Auth, Github
-from github.GithubException import GithubException
+from github.Requester import HTTPRequestsConnectionClass, HTTPSRequestsConnectionClass, RequestsResponse
 
 from evalpipe.forges.github_details import Details, details_query, read_details
 from evalpipe.forges.outcome import (
@@ -19,6 +20,7 @@ from evalpipe.forges.outcome import (
     Refusal,
     Trouble,
     TroubleKind,
+    below,
     certificates,
     lowered,
     refused,
@@ -50,13 +52,12 @@ class GitHubForge:
         self._patience = patience
         self._place = patience.place
         token = self._place.token
+        self._api = api_address(self._place.address)
+        self._connection = _connection_to(self._api)
         self._client = Github(
             auth=None if token is None else Auth.Token(token.value),
-            base_url=api_address(self._place.address),
-            timeout=TIMEOUT,
-            per_page=PAGE,
+            base_url=self._api,
             user_agent=_AGENT,
-            verify=certificates(),
             # Waiting is Patience's: the library's own would sleep for an hour without a word.
             retry=None,
             seconds_between_requests=None,
@@ -70,6 +71,7 @@ class GitHubForge:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._connection.close()
         self._client.close()
 
     @property
@@ -83,7 +85,14 @@ class GitHubForge:
 
     def project(self) -> Project:
         what = f"the project {self._path}"
-        found = self._get(f"/repos/{self._path}", {}, what).data
+        outcome = self._ask(f"/repos/{self._path}", {}, what)
+        if isinstance(outcome, Refusal) and outcome.status == 301:
+            # A renamed project; followed once, and only where the token goes anyway.
+            target = below(self._api, outcome.headers["location"])
+            outcome = outcome if target is None else self._ask(target, {}, what)
+        if isinstance(outcome, Refusal):
+            raise refused(outcome, self._place, what)
+        found = outcome.data
         match found:
             case {"id": int(number), "node_id": str(node), "full_name": str(path)}:
                 self._id, self._node = number, node
@@ -98,7 +107,7 @@ class GitHubForge:
         return Project(number, path, (stream,))
 
     def page(self, stream: Stream, since: datetime | None, query: str | None) -> Page:
-        # The number stays when a project is renamed; its path would be redirected, and PyGithub drops the query then.
+        # The number stays when a project is renamed in the middle of an export.
         address = f"/repositories/{self._id}"
         parameters = {"state": "all", "direction": "asc", "per_page": str(PAGE)}
         if stream is Stream.github_pull_requests:
@@ -107,7 +116,9 @@ class GitHubForge:
         else:
             address, what = f"{address}/issues", f"the issues of {self._path}"
             parameters |= {"sort": "updated"} | ({"since": written(since)} if since else {})
-        answer = self._get(address, parameters if query is None else dict(parse_qsl(query)), what)
+        answer = self._ask(address, parameters if query is None else dict(parse_qsl(query)), what)
+        if isinstance(answer, Refusal):
+            raise refused(answer, self._place, what)
         if not isinstance(answer.data, list):
             raise unexpected(self._place, what)
         items = [_item(value, stream) for value in answer.data]
@@ -137,12 +148,12 @@ class GitHubForge:
         address = self._client.requester.graphql_url
         outcome = self._patience.ask(lambda: _graphql(self._attempt("POST", address, None, request)), what)
         if isinstance(outcome, Refusal):
-            if outcome.status == 401:
+            if outcome.status == 401 or outcome.status < 400:
                 raise refused(outcome, self._place, what)
             self._has_details = False
+            said = self._place.clean(outcome.message or outcome.status)
             self._patience.say(
-                f"{self._place.address} does not give details ({self._place.clean(outcome.message)}): "
-                f"what closed an issue and what was edited is left out"
+                f"{self._place.address} does not give details ({said}): what closed an issue and what was edited is left out"
             )
             return None
         found = read_details(outcome.data, numbers, self._id)
@@ -150,27 +161,60 @@ class GitHubForge:
             raise unexpected(self._place, what)
         return found
 
-    def _get(self, address: str, parameters: Mapping[str, str], what: str) -> Answer:
-        outcome = self._patience.ask(lambda: self._attempt("GET", address, dict(parameters), None), what)
-        if isinstance(outcome, Refusal):
-            raise refused(outcome, self._place, what)
-        return outcome
+    def _ask(self, address: str, parameters: Mapping[str, str], what: str) -> Answer | Refusal:
+        return self._patience.ask(lambda: self._attempt("GET", address, dict(parameters), None), what)
 
     def _attempt(self, verb: str, address: str, parameters: dict[str, str] | None, body: Row | None) -> Outcome:
         # No error of the library goes on from here, not even as a cause: what it holds is not ours to vouch for.
         try:
-            headers, data = self._client.requester.requestJsonAndCheck(verb, address, parameters, input=body)
-        except GithubException as error:
-            return Refusal(error.status, lowered(error.headers), _message(error.data))
+            status, headers, text = self._client.requester.requestJson(
+                verb, address, parameters, None, body, self._connection
+            )
+        except _Moved as moved:
+            return Refusal(301, {"location": moved.location}, "")
         except OSError as error:
             return trouble_of(error)
-        except RuntimeError as error:
-            # How PyGithub refuses to follow a redirect to another host, or without end.
-            return Trouble(TroubleKind.redirect, str(error).split(", please", 1)[0])
-        except (ValueError, AttributeError):
-            # AttributeError: an error whose JSON is no object.
-            return Trouble(TroubleKind.not_json)
-        return Answer(data, lowered(headers))
+        try:
+            data = json.loads(text)
+        except ValueError:
+            return Trouble(TroubleKind.not_json) if status < 300 else Refusal(status, lowered(headers), "")
+        if status < 300:
+            return Answer(data, lowered(headers))
+        return Refusal(status, lowered(headers), str(data.get("message", "")) if isinstance(data, dict) else "")
+
+
+class _Moved(Exception):
+    """The server redirects for good. The text holds nothing: it is for `_attempt` alone."""
+
+    def __init__(self, location: str) -> None:
+        super().__init__()
+        self.location = location
+
+
+class _PlainConnection(HTTPRequestsConnectionClass):
+    """Hands a redirect back: PyGithub would follow it any number of times, without the query."""
+
+    def getresponse(self) -> RequestsResponse:
+        return _unmoved(super().getresponse())
+
+
+class _SecureConnection(HTTPSRequestsConnectionClass):
+    """The same with TLS."""
+
+    def getresponse(self) -> RequestsResponse:
+        return _unmoved(super().getresponse())
+
+
+def _unmoved(response: RequestsResponse) -> RequestsResponse:
+    if response.status == 301:
+        raise _Moved(response.headers.get("location", ""))
+    return response
+
+
+def _connection_to(api: str) -> _PlainConnection | _SecureConnection:
+    parts = urlsplit(api)
+    kind = _SecureConnection if parts.scheme == "https" else _PlainConnection
+    return kind(parts.hostname or "", parts.port, timeout=TIMEOUT, retry=0, verify=certificates())
 
 
 def api_address(address: str) -> str:
@@ -201,10 +245,6 @@ def _graphql(outcome: Outcome) -> Outcome:
         if error.get("type") != "NOT_FOUND" or error.get("path") == ["node"]:
             return Refusal(403, {}, message)
     return outcome
-
-
-def _message(data: object) -> str:
-    return str(data.get("message", "")) if isinstance(data, dict) else ""
 
 
 def _item(value: Any, stream: Stream) -> Item | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qsl, quote
 
 import requests
 from gitlab import Gitlab
@@ -20,6 +20,7 @@ from evalpipe.forges.outcome import (
     Refusal,
     Trouble,
     TroubleKind,
+    below,
     certificates,
     lowered,
     refused,
@@ -89,7 +90,7 @@ class GitLabForge:
         outcome = self._ask(f"/projects/{quote(self._path, safe='')}", {}, what)
         if isinstance(outcome, Refusal) and outcome.status in (301, 302, 307, 308):
             # A renamed project; followed once, and only where the token goes anyway.
-            target = self._same_place(outcome.headers.get("location", ""))
+            target = below(self._client.api_url, outcome.headers.get("location", ""))
             outcome = outcome if target is None else self._ask(target, {}, what)
         if isinstance(outcome, Refusal):
             raise refused(outcome, self._place, what)
@@ -201,14 +202,6 @@ class GitLabForge:
         except OSError as error:
             return trouble_of(error)
         return Refusal(status, self._session.last_headers, said if isinstance(said, str) else "")
-
-    def _same_place(self, location: str) -> str | None:
-        """The address below the API that a redirect names, None when it leads anywhere else."""
-        target, here = urlsplit(location), urlsplit(self._client.api_url)
-        if target.netloc and (target.scheme, target.netloc) != (here.scheme, here.netloc):
-            return None
-        prefix = f"{here.path}/projects/"
-        return target.path.removeprefix(here.path) if target.path.startswith(prefix) else None
 
 
 class _Session(requests.Session):

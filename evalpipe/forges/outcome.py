@@ -77,7 +77,6 @@ class TroubleKind(StrEnum):
     no_such_host = auto()
     certificate = auto()
     certificate_file = auto()
-    redirect = auto()
     not_json = auto()
     timeout = auto()
     connection = auto()
@@ -123,6 +122,14 @@ def certificates() -> str | bool:
     requests knows REQUESTS_CA_BUNDLE alone; the rest of a corporate machine goes by SSL_CERT_FILE.
     """
     return os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("SSL_CERT_FILE") or True
+
+
+def below(api: str, location: str) -> str | None:
+    """The address below an API that a redirect names, None when it leads anywhere else."""
+    target, here = urllib.parse.urlsplit(location), urllib.parse.urlsplit(api)
+    if target.netloc and (target.scheme, target.netloc) != (here.scheme, here.netloc):
+        return None
+    return target.path.removeprefix(here.path) if target.path.startswith(f"{here.path}/") else None
 
 
 def refused(refusal: Refusal, place: Place, what: str) -> ForgeError:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-from evalpipe.forges.errors import ForgeError, ForgeUnreachable, RateLimited, RedirectRefused
+from evalpipe.forges.errors import ForgeError, ForgeUnreachable, RateLimited
 from evalpipe.forges.outcome import PASSING, Answer, Outcome, Place, Refusal, Trouble, TroubleKind, unexpected
 
 LONGEST_WAIT: Final = 120.0
@@ -47,7 +47,7 @@ class Patience:
     def ask(self, attempt: Callable[[], Outcome], what: str) -> Answer | Refusal:
         """Try until there is an answer or a refusal that stays (a status below 500 that is no rate limit).
 
-        Raises RateLimited, ForgeUnreachable, RedirectRefused and AnswerInvalid.
+        Raises RateLimited, ForgeUnreachable and AnswerInvalid.
         """
         failures = waits = 0
         while True:
@@ -96,8 +96,6 @@ class Patience:
                 return ForgeUnreachable(
                     f"there is no file of certificates {detail}; mend REQUESTS_CA_BUNDLE or SSL_CERT_FILE"
                 )
-            case TroubleKind.redirect:
-                return RedirectRefused(f"{where}: {detail}; write the forge's own address in `forge.url`")
             case TroubleKind.not_json:
                 return unexpected(self.place, what)
             case TroubleKind.timeout:

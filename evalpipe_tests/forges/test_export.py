@@ -216,7 +216,7 @@ def test_a_server_that_dies_for_a_while_is_waited_for(caller: Caller, tmp_path: 
         Response(502, b"<html>Bad gateway</html>"),
         Response(0),
         Response(503, None),
-        Response(500, {"message": "Server Error"}),
+        Response(500, ["no", "object"]),
     ]
     caller.forge.fault = after(3, lambda _: answers.pop() if answers else None)
     caller.export()

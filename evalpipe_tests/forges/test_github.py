@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evalpipe.forges import AnswerInvalid
+from evalpipe.forges import AnswerInvalid, RedirectRefused
 from evalpipe.forges.github import api_address
 from evalpipe.forges.github_details import details_query
 from evalpipe.history import IssueTexts
@@ -207,7 +207,6 @@ def test_a_renamed_project_is_followed(github: Caller) -> None:
         Response(200, {"no": "list"}),
         Response(200, [{"no": "item"}]),
         Response(200, [3]),
-        Response(404, ["no", "object"]),
     ],
 )
 @pytest.mark.parametrize("where", ["/repos/", "/issues"])
@@ -217,6 +216,20 @@ def test_an_answer_that_is_not_the_apis(github: Caller, answer: Response, where:
 
     github.forge.fault = fault
     with pytest.raises(AnswerInvalid, match=r"not GitHub's API; check `forge\.kind`"):
+        github.export()
+
+
+def test_a_redirect_is_followed_once_and_never_in_a_list(github: Caller) -> None:
+    def round_and_round(request: Request) -> Response | None:
+        where = {"Location": f"{github.forge.address}/api/v3/repos/team/{len(github.forge.requests)}"}
+        return Response(301, {"message": "Moved Permanently"}, where)
+
+    github.forge.fault = round_and_round
+    with pytest.raises(RedirectRefused, match="redirects the project team/shop"):
+        github.export()
+    assert len(github.forge.requests) == 2
+    github.forge.fault = lambda request: round_and_round(request) if "/issues" in request.path else None
+    with pytest.raises(RedirectRefused, match="redirects the issues of team/shop"):
         github.export()
 
 

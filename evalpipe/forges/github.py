@@ -153,7 +153,8 @@ class GitHubForge:
             self._has_details = False
             said = self._place.clean(outcome.message or outcome.status)
             self._patience.say(
-                f"{self._place.address} does not give details ({said}): what closed an issue and what was edited is left out"
+                f"{self._place.address} does not give details ({said}): "
+                f"what closed an issue and what was edited is left out"
             )
             return None
         found = read_details(outcome.data, numbers, self._id)

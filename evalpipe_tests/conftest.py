@@ -1,5 +1,5 @@
-"""Fixtures that several folders share: the Docker engine, the base image, and an honest count of what was
-skipped.
+"""Fixtures that several folders share: the Docker engine, the base image, tiny workspaces, and an honest count of
+what was skipped.
 """
 
 import os
@@ -10,6 +10,10 @@ from typing import NoReturn
 import pytest
 
 from evalpipe.sandbox import DockerSandbox, EngineUnavailable, ProcessSandbox
+from evalpipe_tests.pipeline.stations import begun, copied, finished, frozen, mined
+
+# Fixtures of the pipeline and of the command line, here so that a session makes each workspace once for both.
+__all__ = ["begun", "copied", "finished", "frozen", "mined"]
 
 _BASE_IMAGE = "evalpipe-base:bookworm"
 _NO_ENGINE = "no Docker engine answers"

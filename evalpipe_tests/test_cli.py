@@ -11,10 +11,8 @@ import click
 import pytest
 
 from evalpipe.cli import cli
-from evalpipe_tests.pipeline.conftest import Walk, begun, copied, finished, frozen, mined
+from evalpipe_tests.pipeline.stations import Walk
 from evalpipe_tests.pipeline.workspaces import TinyWorkspace
-
-__all__ = ["begun", "copied", "finished", "frozen", "mined"]
 
 Copied = Callable[[Walk], TinyWorkspace]
 COMMANDS = ("issues", "mine", "validate", "freeze", "run", "grade", "report", "status", "init", "doctor", "demo", "ui")

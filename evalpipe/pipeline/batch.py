@@ -5,11 +5,12 @@ price is that the asset says itself what was done: exactly the partitions withou
 retry asks for just these.
 """
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass, field
-from threading import Event
+from threading import Lock
 from typing import Any
 
 import dagster as dg
@@ -19,7 +20,7 @@ from evalpipe.sandbox import DiskFull, EngineUnavailable, SandboxError
 from evalpipe.stages.bench import Workbench
 
 RUN_LABEL = "run"
-_KILL_AGAIN_S = 0.2
+_KILL_AGAIN_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,8 @@ def run_batch(
         bench.progress(context.asset_key.to_user_string(), len(wanted)) as advance,
         ThreadPoolExecutor(workers) as pool,
     ):
-        running = {pool.submit(batch.begin, key): key for key in wanted}
         try:
+            running = {pool.submit(batch.begin, key): key for key in wanted}
             for done in as_completed(running):
                 key = running[done]
                 error = done.exception()
@@ -68,39 +69,46 @@ def run_batch(
                     raise error
                 advance()
         except BaseException:
-            batch.abandon(running)
+            batch.abandon()
             raise
     return failed
 
 
 class _Batch:
-    """What the threads of a batch share: whether another partition may begin."""
+    """What the threads of a batch share: whether another partition may begin, and how many are at work."""
 
     def __init__(self, bench: Workbench, work: Work, labels: dict[str, str]) -> None:
         self._bench = bench
         self._work = work
         self._labels = labels
-        self._ended = Event()
+        self._lock = Lock()
+        self._ended = False
+        self._at_work = 0
 
     def begin(self, key: str) -> PartitionDone:
         # Asked in the worker's own thread: it takes the next partition before anybody can cancel that.
-        if self._ended.is_set():
-            raise PartitionFailed("not begun, because the batch had to end")
+        with self._lock:
+            if self._ended:
+                raise PartitionFailed("not begun, because the batch had to end")
+            self._at_work += 1
         try:
             return self._work(key, self._labels)
         except Exception as error:
             if isinstance(error, DiskFull | DiskFullError) or self._engine_is_gone():
-                self._ended.set()
+                self._ended = True
             raise
+        finally:
+            with self._lock:
+                self._at_work -= 1
 
-    def abandon(self, running: Mapping[Future[PartitionDone], str]) -> None:
+    def abandon(self) -> None:
         """Let nothing begin, and kill what runs until nothing does: a worker between two boxes opens the next."""
-        self._ended.set()
-        for future in running:
-            future.cancel()
-        while wait(running, timeout=_KILL_AGAIN_S).not_done:
+        with self._lock:
+            self._ended = True
+        while self._at_work:
             with suppress(SandboxError):  # without an engine there is nothing to kill, and the work ends by itself
                 self._bench.sandbox.kill(self._labels)
+            time.sleep(_KILL_AGAIN_S)
 
     def _engine_is_gone(self) -> bool:
         try:

@@ -6,8 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from evalpipe.tasks import load_task_set
-from evalpipe_tests.pipeline.conftest import Walk
 from evalpipe_tests.pipeline.daemon import TERMINATE, running
+from evalpipe_tests.pipeline.stations import Walk
 from evalpipe_tests.pipeline.workspaces import TinyWorkspace, processes_in, wait_until
 
 Copied = Callable[[Walk], TinyWorkspace]

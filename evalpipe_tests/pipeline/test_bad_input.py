@@ -16,7 +16,7 @@ import pytest
 from evalpipe.lake import write_atomically
 from evalpipe.tasks import TaskWithPatches, freeze, load_task_set
 from evalpipe_tests.history.builder import Builder, git
-from evalpipe_tests.pipeline.conftest import Walk
+from evalpipe_tests.pipeline.stations import Walk
 from evalpipe_tests.pipeline.workspaces import Finished, TinyWorkspace
 
 Copied = Callable[[Walk], TinyWorkspace]

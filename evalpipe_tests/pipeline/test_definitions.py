@@ -16,7 +16,7 @@ from evalpipe.config import Workspace
 from evalpipe.lake import write_atomically
 from evalpipe.pipeline.assembly import build_definitions
 from evalpipe.tasks import TaskWithPatches, freeze, load_task_set
-from evalpipe_tests.pipeline.conftest import Walk
+from evalpipe_tests.pipeline.stations import Walk
 from evalpipe_tests.pipeline.workspaces import TinyWorkspace
 
 TOP = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ import dagster as dg
 import pyarrow.parquet as pq
 import pytest
 
-from evalpipe_tests.pipeline.conftest import Walk
+from evalpipe_tests.pipeline.stations import Walk
 from evalpipe_tests.pipeline.workspaces import (
     Gate,
     TinyWorkspace,

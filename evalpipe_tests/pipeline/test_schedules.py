@@ -8,10 +8,11 @@ import pytest
 from dagster._utils.schedules import cron_string_iterator
 
 from evalpipe.pipeline.assembly import build_definitions
-from evalpipe.pipeline.schedules import QUARTERLY, RANGE_END, RANGE_START
+from evalpipe.pipeline.partitions import RANGE_END, RANGE_START
+from evalpipe.pipeline.schedules import QUARTERLY
 from evalpipe.stages.bench import Workbench
 from evalpipe.tasks import load_task_set
-from evalpipe_tests.pipeline.conftest import Walk
+from evalpipe_tests.pipeline.stations import Walk
 from evalpipe_tests.pipeline.workspaces import TinyWorkspace
 
 Copied = Callable[[Walk], TinyWorkspace]

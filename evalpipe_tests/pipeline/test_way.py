@@ -2,7 +2,7 @@
 
 import json
 
-from evalpipe_tests.pipeline.conftest import Walk
+from evalpipe_tests.pipeline.stations import Walk
 
 
 def test_status_names_the_next_step_all_along_the_way(finished: Walk) -> None:

@@ -1,0 +1,198 @@
+"""Docker under the pipeline: a killed process leaves containers that the next start reaps, and an engine may die."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import docker
+import pytest
+from docker.models.containers import Container
+
+from evalpipe.sandbox import DockerSandbox, Limits
+from evalpipe.stages.bench import Workbench
+from evalpipe_tests.pipeline.workspaces import (
+    TinyWorkspace,
+    finish,
+    killed_at_the_end,
+    make_workspace,
+    repository_yaml,
+    wait_until,
+)
+
+pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(590)]
+
+
+def _slow(name: str, program: str, seconds: float) -> str:
+    """A shell command that puts a slow `name` before a program of the image."""
+    script = f'#!/bin/sh\\nsleep {seconds}\\nexec {program} "$@"\\n'
+    place = f"/usr/local/bin/{name}"
+    return f"printf '{script}' > {place} && chmod +x {place}"
+
+
+def _in_docker(root: Path, base_image: str, host: str, setup: str, python: str) -> TinyWorkspace:
+    variables = {"EVALPIPE_SANDBOX": "auto", "EVALPIPE_BASE_IMAGE": base_image, "DOCKER_HOST": host}
+    tiny = make_workspace(root, variables)
+    tiny.write("data/repos/shop.yaml", repository_yaml([setup], python))
+    tiny.succeed("mine")
+    return tiny
+
+
+def _containers(client: docker.DockerClient, tiny: TinyWorkspace) -> list[Container]:
+    mine = f"evalpipe.instance={Workbench(tiny.workspace).instance}"
+    return list(client.containers.list(all=True, filters={"label": mine}, ignore_removed=True))
+
+
+def test_a_killed_process_leaves_containers_that_the_next_start_reaps_and_no_others(
+    tmp_path: Path, base_image: str, docker_sandbox: DockerSandbox
+) -> None:
+    client = docker_sandbox.client
+    host = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+    tiny = _in_docker(tmp_path / "workspace", base_image, host, _slow("xargs", "/usr/bin/xargs", 3), "python3")
+    tiny.succeed("validate", "--same-day")
+    tiny.succeed("freeze", "tiny", "--provisional")
+    tiny.succeed("run", "small", "--agent", "empty")
+    assert _containers(client, tiny) == []
+    with docker_sandbox.open(base_image, Limits(timeout_s=60), {}) as stranger:
+        stranger.run(["true"], env={}, cwd=".")
+        strangers = {container.id for container in client.containers.list(all=True)}
+        with killed_at_the_end(tiny.start("run", "small", "--agent", "reference")) as process:
+            wait_until(lambda: any(one.status == "running" for one in _containers(client, tiny)), "an agent runs", 120)
+            process.kill()
+            process.wait()
+        assert _containers(client, tiny)
+        tiny.succeed("run", "small", "--agent", "reference")
+        assert _containers(client, tiny) == []
+        assert strangers <= {container.id for container in client.containers.list(all=True)}
+
+
+class Engine:
+    """A Docker engine of this test's own, which can die."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+        self.host = f"unix://{folder}/docker.sock"
+
+    def start(self) -> None:
+        for name in ("pid", "docker.sock"):
+            (self._folder / name).unlink(missing_ok=True)
+        places = ["--data-root", f"{self._folder}/data", "--exec-root", f"{self._folder}/exec"]
+        alone = ["--bridge=none", "--iptables=false", "--ip-forward=false", "--pidfile", f"{self._folder}/pid"]
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                ["dockerd", *alone, *places, "-H", self.host], stdout=log, stderr=log, start_new_session=True
+            )
+        wait_until(self._answers, f"the engine answers; see {self._folder}/log", 60)
+
+    def _answers(self) -> bool:
+        with contextlib.suppress(docker.errors.DockerException), contextlib.closing(self.client()) as client:
+            return bool(client.ping())
+        return False
+
+    def client(self) -> docker.DockerClient:
+        return docker.DockerClient(self.host)
+
+    def die(self) -> None:
+        """Kill the engine, and the containerd that it started: the next engine would wait for that one."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+        containerd = int((self._folder / "exec/containerd/containerd.pid").read_text())
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(containerd, signal.SIGKILL)
+
+    def stop(self) -> None:
+        """End the engine and all that it runs."""
+        if self._process is None or self._process.poll() is not None:
+            self.start()  # an engine that died left its containers running; only a living one ends them
+        assert self._process is not None
+        with contextlib.closing(self.client()) as client:
+            for container in client.containers.list(all=True, ignore_removed=True):
+                container.remove(force=True)
+        self._process.send_signal(signal.SIGTERM)
+        self._process.wait(60)
+        # What was mounted when it died stays so.
+        mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
+        for place in sorted((one for one in mounts if one.startswith(f"{self._folder}/")), reverse=True):
+            subprocess.run(["umount", "--lazy", place], check=True)
+
+
+@pytest.fixture
+def engine(docker_sandbox: DockerSandbox, base_image: str) -> Iterator[Engine]:
+    if shutil.which("dockerd") is None or os.geteuid() != 0:
+        if os.environ.get("EVALPIPE_REQUIRE_DOCKER") == "1":
+            pytest.fail("a private engine needs dockerd and root", pytrace=False)
+        pytest.skip("a private engine needs dockerd and root")
+    folder = Path(tempfile.mkdtemp(prefix="evalpipe-engine-"))  # short, because a socket's path is
+    private = Engine(folder)
+    try:
+        private.start()
+        image = docker_sandbox.client.images.get(base_image)
+        with contextlib.closing(private.client()) as client:
+            client.images.load(b"".join(image.save()))
+        yield private
+    finally:
+        private.stop()
+        shutil.rmtree(folder)
+
+
+def test_an_engine_that_dies_while_candidates_are_validated(tmp_path: Path, base_image: str, engine: Engine) -> None:
+    slow = _slow("slow-python", "python3", 2)
+    tiny = _in_docker(tmp_path / "workspace", base_image, engine.host, slow, "slow-python")
+    passes = tiny.lake / "validation_runs"
+
+    def one_is_done_and_another_runs() -> bool:
+        with contextlib.closing(engine.client()) as client:
+            running = [one for one in _containers(client, tiny) if one.status == "running"]
+        return bool(list(passes.rglob("first.parquet"))) and bool(running)
+
+    with killed_at_the_end(tiny.start("validate", "--same-day")) as process:
+        wait_until(one_is_done_and_another_runs, "a candidate is done and another runs", 120)
+        engine.die()
+        started = time.monotonic()
+        died = finish(process, timeout_s=60)
+    assert time.monotonic() - started < 40
+    assert (died.code, died.out) == (1, "")
+    assert "no Docker engine answers" in died.err, died.err
+    assert "Traceback" not in died.err
+    kept = {path: path.read_bytes() for path in passes.rglob("*.parquet")}
+    assert 1 <= len(kept) < 6
+
+    without = tiny.run("validate", "--same-day")
+    assert (without.code, without.out) == (1, "")
+    assert "start it" in without.err
+
+    engine.start()
+    tiny.succeed("validate", "--same-day")
+    assert {path: path.read_bytes() for path in kept} == kept
+    assert len(list(passes.rglob("*.parquet"))) == 6
+    with contextlib.closing(engine.client()) as client:
+        assert _containers(client, tiny) == []
+    tiny.succeed("freeze", "tiny", "--provisional")
+    _an_engine_that_dies_in_a_sweep(tiny, engine)
+
+
+def _an_engine_that_dies_in_a_sweep(tiny: TinyWorkspace, engine: Engine) -> None:
+    """No attempt of a sample that had not begun is used up."""
+    tiny.succeed("run", "small", "--agent", "empty")
+    ledger = tiny.lake / "agent_runs" / "small" / "reference"
+
+    def begun() -> int:
+        return len(list(ledger.rglob("*.parquet")))
+
+    with killed_at_the_end(tiny.start("run", "small", "--agent", "reference")) as process:
+        wait_until(lambda: begun() >= 1, "an attempt is begun", 120)
+        engine.die()
+        died = finish(process, timeout_s=60)
+    assert died.code == 1
+    assert "no Docker engine answers" in died.err, died.err
+    assert begun() <= 1 + (os.cpu_count() or 1)
+    engine.start()
+    tiny.succeed("run", "small", "--agent", "reference")
+    assert begun() == 4

@@ -80,7 +80,8 @@ class Engine:
         self.host = f"unix://{folder}/docker.sock"
 
     def start(self) -> None:
-        for name in ("pid", "docker.sock"):
+        # A containerd that was killed and not waited for yet passes for a living one by its number.
+        for name in ("pid", "docker.sock", "exec/containerd/containerd.pid"):
             (self._folder / name).unlink(missing_ok=True)
         places = ["--data-root", f"{self._folder}/data", "--exec-root", f"{self._folder}/exec"]
         alone = ["--bridge=none", "--iptables=false", "--ip-forward=false", "--pidfile", f"{self._folder}/pid"]
@@ -88,9 +89,11 @@ class Engine:
             self._process = subprocess.Popen(
                 ["dockerd", *alone, *places, "-H", self.host], stdout=log, stderr=log, start_new_session=True
             )
-        wait_until(self._answers, f"the engine answers; see {self._folder}/log", 60)
+        wait_until(self._answers, "the engine answers", 60)
 
     def _answers(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, (self._folder / "log").read_text()[-3000:]
         with contextlib.suppress(docker.errors.DockerException), contextlib.closing(self.client()) as client:
             return bool(client.ping())
         return False

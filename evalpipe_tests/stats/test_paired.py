@@ -74,9 +74,7 @@ def test_only_tasks_graded_for_both_count() -> None:
 
 
 def test_unequal_samples_are_compared_as_rates() -> None:
-    numbers, scale = scaled_differences(
-        [(TaskCount(1, 2), TaskCount(2, 3)), (TaskCount(0, 4), TaskCount(3, 4))]
-    )
+    numbers, scale = scaled_differences([(TaskCount(1, 2), TaskCount(2, 3)), (TaskCount(0, 4), TaskCount(3, 4))])
     assert [number / scale for number in numbers] == pytest.approx([2 / 3 - 1 / 2, 3 / 4])
 
 

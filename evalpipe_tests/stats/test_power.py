@@ -17,9 +17,7 @@ from evalpipe_tests.stats import golden
 )
 def test_bimodal_tasks_with_correlation_one_half(tasks: int, samples: int, expected: float) -> None:
     # Beta(.5, .5): Var(theta) = E[theta(1-theta)] = .125; at rho = .5 omega² = .125.
-    found = minimum_detectable_difference(
-        task_variance=0.125, sample_variance=2 * 0.125 / samples, tasks=tasks
-    )
+    found = minimum_detectable_difference(task_variance=0.125, sample_variance=2 * 0.125 / samples, tasks=tasks)
     assert found == pytest.approx(expected, abs=5e-4)
 
 

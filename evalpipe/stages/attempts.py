@@ -1,6 +1,7 @@
 """Stage `agent_runs`: the ledger of attempts. Paid work is durable the moment it ends, and is never paid twice."""
 
 import shutil
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalpipe.agents import OUTCOME_RULES, Adapter, Assignment, AttemptOutcome, AttemptResult, run_attempt
@@ -26,7 +27,7 @@ def run_sample(
     place = agent_sweep.place(key)
     with bench.lake.locked("agent_runs", *place):
         earlier = bench.lake.rows("agent_runs", *place)
-        if earlier and not _is_due(earlier, agent_sweep.agent.retry_policy.max_attempts):
+        if earlier and not needs_attempt(earlier, agent_sweep.agent.retry_policy.max_attempts):
             return earlier[-1], False
         task = agent_sweep.task_set.tasks[key.task_id]
         text = prompt(task, key.mode, f"{task.runner.python} -m {task.runner.name}")
@@ -80,7 +81,8 @@ def latest_attempt(bench: Workbench, agent_sweep: AgentSweep, key: SampleKey) ->
     return rows[-1] if rows else None
 
 
-def _is_due(attempts: list[dict[str, Any]], max_attempts: int) -> bool:
+def needs_attempt(attempts: Sequence[Mapping[str, Any]], max_attempts: int) -> bool:
+    """Whether a sample with these attempts, oldest first, is to be run again: all were invalid, and tries are left."""
     outcomes = [AttemptOutcome(row["outcome"]) for row in attempts]
     used = sum(outcome is not AttemptOutcome.INTERRUPTED for outcome in outcomes)
     return OUTCOME_RULES[outcomes[-1]].run_again and used < max_attempts

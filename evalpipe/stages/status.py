@@ -5,6 +5,7 @@ from typing import Any
 
 from evalpipe.agents import OUTCOME_RULES, AttemptOutcome
 from evalpipe.config import AgentConfig, SweepConfig
+from evalpipe.stages.attempts import needs_attempt
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.calibrating import calibration_rows, is_calibrated
 from evalpipe.stages.reporting import report_path
@@ -40,12 +41,13 @@ class TaskSetStatus:
 
 @dataclass
 class AgentStatus:
-    """One agent of a sweep, in samples: asked for, attempted so that they count, invalid, graded."""
+    """One agent of a sweep, in samples: asked for, attempted so that they count, invalid, to be run, graded."""
 
     name: str
     samples: int
     attempted: int
     invalid: int
+    due: int
     graded: int
 
 
@@ -150,20 +152,26 @@ def _sweep(bench: Workbench, sweep: SweepConfig, agents: dict[str, AgentConfig])
 def _agent(bench: Workbench, sweep: SweepConfig, agent: AgentConfig, task_set: LoadedTaskSet) -> AgentStatus:
     part = find_agent_sweep(bench, sweep, agent, task_set)
     asked = {(key.task_id, key.sample) for key in sample_keys(sweep, task_set)}
-    last: dict[tuple[str, str], tuple[int, bool]] = {}
+    attempts: dict[tuple[str, str], list[dict[str, Any]]] = {}
     graded: set[tuple[str, str]] = set()
     for mode in part.manifests:
         place = (sweep.name, agent.name, part.configuration(mode))
-        for row in (
-            bench.lake.read("agent_runs", *place).select(["task_id", "sample", "attempt", "outcome"]).to_pylist()
-        ):
-            key = (row["task_id"], row["sample"])
-            counts = OUTCOME_RULES[AttemptOutcome(row["outcome"])].counts
-            last[key] = max(last.get(key, (0, False)), (row["attempt"], counts))
+        runs = bench.lake.read("agent_runs", *place).select(["task_id", "sample", "attempt", "outcome"])
+        for row in runs.sort_by("attempt").to_pylist():
+            attempts.setdefault((row["task_id"], row["sample"]), []).append(row)
         rows = bench.lake.read("graded_results", *place).select(["task_id", "sample"]).to_pylist()
         graded |= {(row["task_id"], row["sample"]) for row in rows}
-    attempted = [counts for key, (_, counts) in last.items() if key in asked]
-    return AgentStatus(agent.name, len(asked), sum(attempted), len(attempted) - sum(attempted), len(graded & asked))
+    found = [rows for key, rows in attempts.items() if key in asked]
+    attempted = sum(OUTCOME_RULES[AttemptOutcome(rows[-1]["outcome"])].counts for rows in found)
+    again = sum(needs_attempt(rows, agent.retry_policy.max_attempts) for rows in found)
+    return AgentStatus(
+        name=agent.name,
+        samples=len(asked),
+        attempted=attempted,
+        invalid=len(found) - attempted,
+        due=len(asked) - len(found) + again,
+        graded=len(graded & asked),
+    )
 
 
 def _next_steps(status: WorkspaceStatus) -> list[str]:
@@ -171,7 +179,7 @@ def _next_steps(status: WorkspaceStatus) -> list[str]:
     for repository in status.repositories:
         if not repository.changes:
             steps.append(f"evalpipe mine {repository.name}")
-        elif repository.first_passes < repository.kept or repository.second_passes_due:
+        elif repository.first_passes < repository.kept or repository.second_passes_due or _is_behind(repository):
             steps.append(f"evalpipe validate {repository.name}")
     valid = sum(repository.classes.get(ValidationClass.VALID, 0) for repository in status.repositories)
     frozen = {task_set.name for task_set in status.task_sets}
@@ -179,10 +187,16 @@ def _next_steps(status: WorkspaceStatus) -> list[str]:
         if sweep.task_set not in frozen:
             if valid:
                 steps.append(f"evalpipe freeze {sweep.task_set}")
-        elif any(agent.attempted < agent.samples for agent in sweep.agents):
+        elif any(agent.due for agent in sweep.agents):
             steps.append(f"evalpipe run {sweep.name}")
         elif any(agent.graded < agent.samples for agent in sweep.agents):
             steps.append(f"evalpipe grade {sweep.name}")
         elif sweep.report is None:
             steps.append(f"evalpipe report {sweep.name}")
     return steps
+
+
+def _is_behind(repository: RepositoryStatus) -> bool:
+    """Whether both passes ran and the classes do not know it: evalpipe was stopped between the two."""
+    pending = repository.classes.get(ValidationClass.PENDING, 0)
+    return repository.second_passes == repository.kept and (pending > 0 or not repository.classes)

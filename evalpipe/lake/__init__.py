@@ -3,6 +3,7 @@
 from evalpipe.lake.blobs import BlobError, BlobStore
 from evalpipe.lake.files import DiskFullError, write_atomically
 from evalpipe.lake.schemas import SCHEMAS
+from evalpipe.lake.spool import Spool
 from evalpipe.lake.tables import Lake, LakeError, Row
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "Lake",
     "LakeError",
     "Row",
+    "Spool",
     "write_atomically",
 ]

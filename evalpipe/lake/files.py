@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
 class DiskFullError(OSError):
@@ -13,9 +14,16 @@ class DiskFullError(OSError):
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write `data` to `path` so that a reader, or a crash at any moment, sees the old file or the new one.
+    """Write `data` to `path`, as `writing_atomically` says."""
+    with writing_atomically(path) as file:
+        file.write(data)
 
-    The file and its folders are flushed before the call returns, so a result that was reported is on disk. A
+
+@contextmanager
+def writing_atomically(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to write that becomes `path` at the end: a reader, or a crash, sees the old file or the new one.
+
+    The file and its folders are flushed before the context ends, so a result that was reported is on disk. A
     process that is killed in the middle can leave a file `.<name>.….tmp`, which nothing reads. Raises
     DiskFullError when there is no room, and leaves no half file behind.
     """
@@ -24,7 +32,7 @@ def write_atomically(path: Path, data: bytes) -> None:
         make_folder(path.parent)
         try:
             with temporary.open("xb") as file:
-                file.write(data)
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)

@@ -2,7 +2,7 @@
 
 import fcntl
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evalpipe.lake.blobs import BlobStore
-from evalpipe.lake.files import make_folder, naming_a_full_disk, write_atomically
+from evalpipe.lake.files import make_folder, naming_a_full_disk, writing_atomically
 from evalpipe.lake.schemas import SCHEMAS
 
 Row = Mapping[str, Any]
+
+_ROWS_OF_CHUNK = 8192
 
 # A name with a dot in front is never read: it belongs to a write that did not end.
 _PARTITION = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,119}")
@@ -50,10 +52,17 @@ class Lake:
         Raises LakeError when a row has a column too many, misses a required one or holds another type, and
         DiskFullError; the partition then stays as it was.
         """
+        return self.write_tables(table, [arrow_table(table, rows)], *parts)
+
+    def write_tables(self, table: str, chunks: Iterable[pa.Table], *parts: str) -> Path:
+        """The same from Arrow tables of the declared schema, one after the other, so that memory holds one of them."""
         path = self.path(table, *parts)
-        sink = pa.BufferOutputStream()
-        pq.write_table(_arrow_table(table, rows), sink, compression="zstd", write_page_checksum=True)
-        write_atomically(path, sink.getvalue().to_pybytes())
+        with (
+            writing_atomically(path) as file,
+            pq.ParquetWriter(file, SCHEMAS[table], compression="zstd", write_page_checksum=True) as writer,
+        ):
+            for chunk in chunks:
+                writer.write_table(chunk)
         return path
 
     def has(self, table: str, *parts: str) -> bool:
@@ -69,6 +78,22 @@ class Lake:
             return []
         found: list[dict[str, Any]] = _read_file(table, path).to_pylist()
         return found
+
+    def chunks(self, table: str, *parts: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """The rows of one partition in order as Arrow tables of some thousand rows each, of some columns or all.
+
+        An absent partition has none. Raises LakeError as `rows` does.
+        """
+        path = self.path(table, *parts)
+        if not path.exists():
+            return
+        with _naming_file(table, path):
+            file = pq.ParquetFile(path, page_checksum_verification=True)
+            known = _as_declared(file.schema_arrow.empty_table(), SCHEMAS[table]).schema
+            schema = known if columns is None else pa.schema([known.field(name) for name in columns])
+            there = [name for name in schema.names if name in file.schema_arrow.names]
+            for batch in file.iter_batches(_ROWS_OF_CHUNK, columns=there, use_threads=False):
+                yield _as_declared(pa.Table.from_batches([batch]), schema)
 
     def read(self, table: str, *prefix: str) -> pa.Table:
         """Return every partition of `table` below the folder `prefix` as one Arrow table.
@@ -106,12 +131,15 @@ def _slug(table: str, part: str) -> str:
     return part
 
 
-def _arrow_table(table: str, rows: Sequence[Row]) -> pa.Table:
+def arrow_table(table: str, rows: Sequence[Row]) -> pa.Table:
+    """The rows as an Arrow table of the declared schema. Raises LakeError as `Lake.write` does."""
     schema = SCHEMAS[table]
+    names = set(schema.names)
+    required = [column.name for column in schema if not column.nullable]
     for row in rows:
         # Arrow would drop the one and store a null for the other.
-        unknown = row.keys() - set(schema.names)
-        missing = [column.name for column in schema if not column.nullable and row.get(column.name) is None]
+        unknown = row.keys() - names
+        missing = [name for name in required if row.get(name) is None]
         if unknown or missing:
             fault = f"unknown columns {sorted(unknown)}" if unknown else f"nothing in the columns {missing}"
             raise LakeError(f"a row for {table} has {fault}")
@@ -125,9 +153,16 @@ def _arrow_table(table: str, rows: Sequence[Row]) -> pa.Table:
 
 
 def _read_file(table: str, path: Path) -> pa.Table:
-    try:
+    with _naming_file(table, path):
         file = pq.ParquetFile(path, page_checksum_verification=True)
         return _as_declared(file.read(use_threads=False), SCHEMAS[table])
+
+
+@contextmanager
+def _naming_file(table: str, path: Path) -> Iterator[None]:
+    """Turn what is wrong with a file into an error that names it and says what to do."""
+    try:
+        yield
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise LakeError(

@@ -3,12 +3,12 @@
 import os
 import re
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from evalpipe.config.forge import ForgeConfig
-from evalpipe.config.values import Argument, ConfigModel, Count, Glob, Memory, Positive, Slug, Text, refuse
+from evalpipe.config.values import Argument, ConfigModel, Count, Glob, Memory, Positive, Slug, Text, refuse, wrong
 
 DEFAULT_BASE_IMAGE = "python:3.12-slim"
 BASE_IMAGE_VARIABLE = "EVALPIPE_BASE_IMAGE"
@@ -70,6 +70,25 @@ class ValidationConfig(ConfigModel):
     pids: Count = Field(default=512, description="processes and threads in the container")
 
 
+def _check_jira_project(value: str) -> str:
+    if re.fullmatch(r"[A-Z][A-Z0-9_]{0,19}", value) is None:
+        raise wrong(f"{value!r} is not the key of a Jira project; it is the part before the number, as ABC in ABC-12")
+    return value
+
+
+def _check_change_name(value: str) -> str:
+    if re.fullmatch(r"#[1-9]\d{0,9}|[0-9a-f]{7,64}|[A-Za-z0-9_.-]+-[0-9a-f]{10}", value) is None:
+        raise wrong(
+            f"{value!r} names no change; use a candidate id, a pull request as '#12', or seven digits of a commit"
+        )
+    return value
+
+
+JiraProject = Annotated[str, AfterValidator(_check_jira_project)]
+ChangeName = Annotated[str, AfterValidator(_check_change_name)]
+TaskCategory = Literal["single_file_repair", "multi_file_feature", "dependency_chore", "test_only", "other"]
+
+
 class RepositoryConfig(ConfigModel):
     """A repository to mine. Its name is the name of its file."""
 
@@ -81,6 +100,10 @@ class RepositoryConfig(ConfigModel):
     paths: PathRules = Field(default=PathRules(), description="which files are tests, source or generated")
     issues: Path | None = Field(default=None, description="JSONL of issues, from the workspace's top")
     forge: ForgeConfig | None = Field(default=None, description="where `evalpipe issues export` reads them")
+    jira_projects: tuple[JiraProject, ...] = Field(default=(), description="Jira projects whose keys are issues of it")
+    categories: dict[ChangeName, TaskCategory] = Field(
+        default={}, description="changes whose category the team decides, by candidate id, `#12` or commit"
+    )
     max_files: Count = Field(default=25, description="a change with more files, generated ones aside, is no candidate")
     require_issue: bool = Field(default=False, description="whether a candidate must name an issue")
     validation: ValidationConfig = Field(default=ValidationConfig(), description="limits of a validation run")

@@ -37,6 +37,28 @@ def test_a_repository_has_the_documented_defaults() -> None:
     assert (validation.timeout_s, validation.memory, validation.cpus, validation.pids) == (600, 2 * 1024**3, 1, 512)
 
 
+def test_a_repository_names_its_jira_projects_and_its_own_categories() -> None:
+    more = {"jira_projects": ["ABC", "A_1"], "categories": {"#12": "other", "0123abc": "test_only"}}
+    repository = RepositoryConfig.model_validate({**REPOSITORY, **more})
+    assert repository.jira_projects == ("ABC", "A_1")
+    assert repository.categories == {"#12": "other", "0123abc": "test_only"}
+    assert RepositoryConfig.model_validate({**REPOSITORY, "categories": {"shop-12-0123456789": "other"}}).categories
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"jira_projects": ["ABC-12"]}, "not the key of a Jira project"),
+        ({"jira_projects": ["abc"]}, "not the key of a Jira project"),
+        ({"categories": {"12": "other"}}, "names no change"),
+        ({"categories": {"#12": "feature"}}, "single_file_repair"),
+    ],
+)
+def test_what_names_no_jira_project_and_no_change_is_refused(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        RepositoryConfig.model_validate({**REPOSITORY, **more})
+
+
 def test_a_sweep_has_the_documented_defaults() -> None:
     sweep = SweepConfig.model_validate(SWEEP)
     assert (sweep.modes, sweep.weights, sweep.comparisons, sweep.archived) == (("original",), None, (), False)

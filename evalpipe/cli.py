@@ -90,12 +90,12 @@ def doctor(workspace: Path | None, as_json: bool) -> None:
 def mine(workspace: Path | None, repositories: Sequence[str], dry_run: bool, as_json: bool) -> None:
     """Look at every merged change and say which are candidates, and why the others are not."""
     from evalpipe.reports import funnel_text
-    from evalpipe.stages.mining import look_at_history, mining_funnel, stored_mining_funnel
+    from evalpipe.stages.mining import mining_funnel, stored_mining_funnel, summarize
 
     bench = _bench(workspace)
     chosen = _chosen_repositories(bench, repositories)
     if dry_run:
-        looked = {config.name: mining_funnel(look_at_history(bench, config)) for config in chosen}
+        looked = {config.name: mining_funnel(summarize(bench, config)) for config in chosen}
         funnels = {name: [(reason, count) for reason, count in funnel if count] for name, funnel in looked.items()}
     else:
         _driver(bench).mine(chosen)

@@ -1,13 +1,15 @@
-"""Whether a change can become a task and why not, and what kind of work it is; pure rules over paths and messages."""
+"""Whether a change can become a task and why not: pure rules over paths and messages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Sequence
 from enum import StrEnum, auto
+from typing import Final, NamedTuple
 
-from evalpipe.history.mainline import FileChange
-from evalpipe.history.messages import is_release_title, is_revert_title, reverted_commit, reverted_number
+from evalpipe.history.inline_tests import may_hold_inline_tests
+from evalpipe.history.ledger import Relations
+from evalpipe.history.mainline import plain_paths
+from evalpipe.history.messages import is_release_title, is_revert_title, reverted_commits, reverted_number
 from evalpipe.history.objects import GITLINK
 from evalpipe.history.paths import FileKind, PathRules
 from evalpipe.history.shapes import Change, Shape
@@ -20,12 +22,14 @@ class MiningReason(StrEnum):
     """It has no parent, so there is no state before it."""
     back_merge = auto()
     """It merged the mainline into itself; its difference is other changes' work."""
+    several_changes = auto()
+    """It merged a long-lived branch with several pull requests, which cannot be told apart any more."""
     merge_without_change = auto()
     """A merge whose tree is its first parent's."""
     no_change = auto()
     """A commit that changes no file."""
     revert = auto()
-    """It takes back an earlier change, or takes back such a revert."""
+    """It takes back an earlier change (or a revert of something that is not known)."""
     release = auto()
     """Its title says nothing but that a version was released or bumped."""
     submodule_only = auto()
@@ -40,6 +44,8 @@ class MiningReason(StrEnum):
     """No test file was added or changed (a deleted one cannot fail)."""
     no_source = auto()
     """No product source was changed."""
+    repeat = auto()
+    """It is on the mainline a second time: picked, forwarded or landed again after a revert; the first is kept."""
     no_issue = auto()
     """It names no issue, and the rules require one."""
     kept = auto()
@@ -58,6 +64,8 @@ class Category(StrEnum):
 class CategoryRule(StrEnum):
     """The rule by which a change has its category, in the order in which they are tried."""
 
+    override = auto()
+    """The team said so."""
     tests_without_source = auto()
     no_source = auto()
     dependency_and_at_most_one_source_file = auto()
@@ -65,32 +73,36 @@ class CategoryRule(StrEnum):
     several_source_files = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedFiles:
+class ChangedFiles(NamedTuple):
     """The paths of a change by what they are for, each in git's order."""
 
-    by_kind: dict[FileKind, tuple[bytes, ...]]
-    submodules: tuple[bytes, ...]
+    by_kind: dict[FileKind, list[bytes]]
+    submodules: list[bytes]
     deleted: frozenset[bytes]
-    count: int
+    total: int
 
     @classmethod
-    def of(cls, files: Iterable[FileChange], rules: PathRules) -> ChangedFiles:
+    def of(cls, change: Change, rules: PathRules) -> ChangedFiles:
         """Sort the files of a change."""
         by_kind: dict[FileKind, list[bytes]] = {}
-        submodules, deleted, count = [], set(), 0
-        for file in files:
-            count += 1
+        kind_of = rules.kinds.__getitem__
+        paths = plain_paths(change.commits[0].raw_files) if len(change.commits) == 1 else None
+        if paths is not None:
+            for path in paths:
+                by_kind.setdefault(kind_of(path), []).append(path)
+            return cls(by_kind, [], _NONE, len(paths))
+        submodules, deleted, total = [], set(), 0
+        for file in change.files:
+            total += 1
             if GITLINK in (file.old_mode, file.new_mode):
                 submodules.append(file.path)
                 continue
             if file.new_mode == 0:
                 deleted.add(file.path)
-            by_kind.setdefault(rules.kind_of(file.path), []).append(file.path)
-        sorted_kinds = {kind: tuple(paths) for kind, paths in by_kind.items()}
-        return cls(sorted_kinds, tuple(submodules), frozenset(deleted), count)
+            by_kind.setdefault(kind_of(file.path), []).append(file.path)
+        return cls(by_kind, submodules, frozenset(deleted), total)
 
-    def of_kind(self, kind: FileKind) -> tuple[bytes, ...]:
+    def of_kind(self, kind: FileKind) -> Sequence[bytes]:
         """The paths of one kind."""
         return self.by_kind.get(kind, ())
 
@@ -99,20 +111,47 @@ class ChangedFiles:
         return kind in self.by_kind and not self.submodules and not self.by_kind.keys() - {kind, FileKind.docs}
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+_NONE: Final[frozenset[bytes]] = frozenset()
+
+
+class Decision(NamedTuple):
     """The first reason that applies, with what a reader wants to know about it."""
 
     reason: MiningReason
     detail: str = ""
 
 
-def decide(change: Change, files: ChangedFiles, max_files: int) -> Decision:
-    """Whether a change can become a task, by all that needs no more than paths and messages.
+_KEPT: Final = Decision(MiningReason.kept)
 
-    Whether an issue is required is for the caller to decide afterwards: links need file contents.
+
+def decide(change: Change, files: ChangedFiles, max_files: int) -> Decision:
+    """Whether a change can become a task, by all that needs no more than paths and messages; see `settle`."""
+    return _by_history(change, files) or _by_files(files, max_files) or _KEPT
+
+
+def is_promising(decision: Decision, files: ChangedFiles, max_files: int) -> bool:
+    """Whether a change may be kept, so that its contents are worth reading.
+
+    A rejected one may be when its tests stand inside its sources, or when it is a revert that may land something again.
     """
-    return _by_history(change, files) or _by_files(files, max_files) or Decision(MiningReason.kept)
+    if decision.reason is MiningReason.revert:
+        decision = _by_files(files, max_files) or _KEPT
+    if decision.reason is MiningReason.no_tests:
+        return any(may_hold_inline_tests(path) for path in files.of_kind(FileKind.source) if path not in files.deleted)
+    return decision.reason is MiningReason.kept
+
+
+def settle(
+    decision: Decision, files: ChangedFiles, max_files: int, inline_tests: tuple[bytes, ...], relations: Relations
+) -> Decision:
+    """The decision about a promising change when its contents and its relations to earlier changes are known."""
+    if decision.reason is MiningReason.revert and relations.repeats is not None:
+        decision = _by_files(files, max_files) or _KEPT
+    if decision.reason is MiningReason.no_tests and inline_tests:
+        decision = _KEPT
+    if decision.reason is MiningReason.kept and relations.copied is not None:
+        return Decision(MiningReason.repeat, relations.copied)
+    return decision
 
 
 def _by_history(change: Change, files: ChangedFiles) -> Decision | None:
@@ -120,55 +159,55 @@ def _by_history(change: Change, files: ChangedFiles) -> Decision | None:
         return Decision(MiningReason.root, "the first commit")
     if change.shape is Shape.back_merge:
         return Decision(MiningReason.back_merge, change.last.message.partition("\n")[0])
-    if files.count == 0:
+    if change.shape is Shape.integration:
+        return Decision(MiningReason.several_changes, change.last.message.partition("\n")[0])
+    if files.total == 0:
         is_merge = len(change.last.parents) > 1
         return Decision(MiningReason.merge_without_change if is_merge else MiningReason.no_change)
-    if is_revert(change):
-        return Decision(MiningReason.revert, change.title)
-    if is_release_title(change.title):
-        return Decision(MiningReason.release, change.title)
+    title = change.title
+    if _is_revert(change, title):
+        return Decision(MiningReason.revert, title)
+    if is_release_title(title):
+        return Decision(MiningReason.release, title)
     return None
 
 
-def is_revert(change: Change) -> bool:
+def _is_revert(change: Change, title: str) -> bool:
     """Whether a change takes back another one, by its title, its message, or all commits of its branch."""
     message = change.last.message
-    if is_revert_title(change.title) or reverted_commit(message) or reverted_number(message):
+    if is_revert_title(title) or reverted_commits(message) or reverted_number(message):
         return True
-    return all(reverted_commit(commit.message) for commit in change.work)
+    brought = change.last.brought
+    return bool(brought) and all(reverted_commits(commit.message) for commit in brought)
 
 
 def _by_files(files: ChangedFiles, max_files: int) -> Decision | None:
-    tests = [path for path in files.of_kind(FileKind.test) if path not in files.deleted]
-    sources = files.of_kind(FileKind.source)
-    counted = files.count - len(files.of_kind(FileKind.generated))
-    if files.submodules and not files.by_kind.keys() - {FileKind.other, FileKind.docs}:
-        return Decision(MiningReason.submodule_only, f"{len(files.submodules)} submodules")
-    if not files.submodules and files.by_kind.keys() == {FileKind.docs}:
-        return Decision(MiningReason.docs_only, f"{files.count} files")
-    if files.only(FileKind.dependency):
-        return Decision(MiningReason.dependency_only, f"{len(files.of_kind(FileKind.dependency))} manifests")
-    if files.only(FileKind.generated):
-        return Decision(MiningReason.generated_only, f"{len(files.of_kind(FileKind.generated))} files")
+    kinds = files.by_kind
+    tests, sources = files.of_kind(FileKind.test), files.of_kind(FileKind.source)
+    if not (tests and sources):
+        rejected = _by_kinds(files)
+        if rejected is not None:
+            return rejected
+    counted = files.total - len(kinds.get(FileKind.generated, ()))
     if counted > max_files:
         return Decision(MiningReason.too_many_files, f"{counted} files, {max_files} are allowed")
     if not tests:
-        detail = "tests were only deleted" if files.of_kind(FileKind.test) else f"{len(sources)} source files"
-        return Decision(MiningReason.no_tests, detail)
+        return Decision(MiningReason.no_tests, f"{len(sources)} source files")
+    if files.deleted.issuperset(tests):
+        return Decision(MiningReason.no_tests, "tests were only deleted")
     if not sources:
         return Decision(MiningReason.no_source, f"{len(tests)} test files")
     return None
 
 
-def categorize(files: ChangedFiles, dependencies_changed: bool) -> tuple[Category, CategoryRule]:
-    """What kind of work a change was, and the rule that says so."""
-    sources = len(files.of_kind(FileKind.source))
-    if dependencies_changed and sources <= 1:
-        return Category.dependency_chore, CategoryRule.dependency_and_at_most_one_source_file
-    if sources == 1:
-        return Category.single_file_repair, CategoryRule.one_source_file
-    if sources > 1:
-        return Category.multi_file_feature, CategoryRule.several_source_files
-    if files.of_kind(FileKind.test):
-        return Category.test_only, CategoryRule.tests_without_source
-    return Category.other, CategoryRule.no_source
+def _by_kinds(files: ChangedFiles) -> Decision | None:
+    kinds = files.by_kind
+    if files.submodules and not kinds.keys() - {FileKind.other, FileKind.docs}:
+        return Decision(MiningReason.submodule_only, f"{len(files.submodules)} submodules")
+    if not files.submodules and kinds.keys() == {FileKind.docs}:
+        return Decision(MiningReason.docs_only, f"{files.total} files")
+    if files.only(FileKind.dependency):
+        return Decision(MiningReason.dependency_only, f"{len(kinds[FileKind.dependency])} manifests")
+    if files.only(FileKind.generated):
+        return Decision(MiningReason.generated_only, f"{len(kinds[FileKind.generated])} files")
+    return None

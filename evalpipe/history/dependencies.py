@@ -68,12 +68,6 @@ def changed_lines(old: bytes, new: bytes) -> list[bytes]:
     return [*(before - after).elements(), *(after - before).elements()]
 
 
-def added_lines(old: bytes, new: bytes) -> list[bytes]:
-    """Lines that the new side has more often than the old, in the order of the new side; moved lines are none."""
-    surplus = Counter(new.splitlines()) - Counter(old.splitlines())
-    return list(surplus.elements())
-
-
 def _toml(content: bytes) -> Any:
     return tomllib.loads(content.decode("utf-8"))
 

@@ -23,6 +23,10 @@ class MainlineMissing(HistoryError):
     """The branch that should be mined does not exist."""
 
 
+class MainlineRewritten(HistoryError):
+    """The commit from which mining should go on is not on the mainline any more."""
+
+
 class SourceUnreachable(HistoryError):
     """The source exists by name, but its branches could not be fetched."""
 

@@ -1,85 +1,177 @@
-"""What the decision about a kept change needs from file contents, read for many changes at once.
+"""What the decision about a promising change needs from file contents, for many changes at once.
 
-Two git processes serve a whole batch: one counts lines, one reads the changelogs and manifests that changed.
+One git process compares, another reads what has to be seen whole (manifests, and Rust sources for the tests inside
+them). Both start when the changes are handed in and work while the caller goes on; the answers are taken up later.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from contextlib import ExitStack
+from typing import IO, Final, NamedTuple
 
-from evalpipe.history.dependencies import added_lines, dependencies_changed
+from evalpipe.history.dependencies import dependencies_changed
+from evalpipe.history.inline_tests import inline_tests_changed, may_hold_inline_tests
 from evalpipe.history.mainline import FileChange
 from evalpipe.history.objects import GITLINK
 from evalpipe.history.paths import FileKind, PathRules, is_changelog
 from evalpipe.history.repository import Repository
 from evalpipe.history.shapes import Change
 
-_PAIR_OF_TREES: Final = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64})\n")
+_CHUNK: Final = 1 << 18
+# What is larger is no manifest or source that somebody wrote, and is not held in memory.
+_LARGEST: Final = 16 << 20
+_PLUS: Final = ord("+")
+_FORMAT_BITS: Final = 0o170000
+
+# One line around the edits: with none, git compares in another way than for `--numstat`, and finds other edits. In a
+# hunk each line begins with a sign or a blank.
+_COMPARE: Final = (
+    "diff-tree",
+    "--stdin",
+    "-r",
+    "-p",
+    "--unified=1",
+    "--inter-hunk-context=0",
+    "--no-renames",
+    "--full-index",
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--diff-algorithm=myers",
+    "--ignore-submodules=none",
+    "--submodule=short",
+)
+_COMMIT: Final = re.compile(rb"(?m)^[0-9a-f]{40,64}\n")
+_FILE: Final = re.compile(rb"(?m)^diff --git ")
+_EDITED_LINE: Final = re.compile(rb"(?m)^[-+].*")
 
 
 class Evidence(NamedTuple):
-    """Lines added and removed over all text files, added changelog lines, and whether dependencies changed."""
+    """What the contents of a change's files say.
+
+    Lines are counted over all text files, as `git diff --numstat` does; but a file that became a link, or the other way
+    round, has all its lines removed and added. `inline_tests` are the source files in which
+    test code changed. `patch_id` is equal for two changes that edit the same lines in the same source and test files,
+    wherever in the files these stand; None when no such line was edited.
+    """
 
     lines_added: int
     lines_removed: int
     changelog: str
     dependencies_changed: bool
+    inline_tests: tuple[bytes, ...]
+    patch_id: str | None
 
 
-def gather(repository: Repository, changes: Sequence[Change], rules: PathRules) -> list[Evidence]:
-    """The evidence for each change, in order. Every change must have a parent."""
-    if not changes:
-        return []
-    read = [_files_to_read(change, rules) for change in changes]
-    wanted = {oid for files in read for file in files for oid in _sides(file) if oid is not None}
-    contents = dict(repository.read_blobs(wanted))
-    counts = _count_lines(repository, changes)
-    evidence = []
-    for (added, removed), files in zip(counts, read, strict=True):
+class EvidenceReader:
+    """Reads the contents of changes, each of which must have a parent; `close` ends the git processes."""
+
+    def __init__(self, repository: Repository, rules: PathRules, changes: Sequence[Change]) -> None:
+        self._kinds = rules.kinds
+        self._files = [change.files for change in changes]
+        self._open = ExitStack()
+        if not changes:
+            return
+        pairs = "".join(f"{change.last.commit} {change.parent}\n" for change in changes)
+        stream = repository.command.stream(*_COMPARE, stdin=pairs.encode("ascii"))
+        self._patches = _patches_of(self._open.enter_context(stream))
+        whole = [file for files in self._files for file in files if self._is_read_whole(file)]
+        oids = [oid for file in whole for oid in _blobs_of(file)]
+        self._blobs = self._open.enter_context(repository.blob_stream(oids, largest=_LARGEST))
+
+    def close(self) -> None:
+        """End the git processes, if they still run."""
+        self._open.close()
+
+    def results(self) -> Iterator[Evidence]:
+        """The evidence for each change, in order."""
+        for files in self._files:
+            yield self._evidence(files, next(self._patches))
+        self.close()
+
+    def _is_read_whole(self, file: FileChange) -> bool:
+        if file.old_oid == file.new_oid or GITLINK in (file.old_mode, file.new_mode):
+            return False
+        kind = self._kinds[file.path]
+        return kind is FileKind.dependency or (kind is FileKind.source and may_hold_inline_tests(file.path))
+
+    def _evidence(self, files: Sequence[FileChange], patch: bytes) -> Evidence:
+        added = removed = 0
         changelog: list[bytes] = []
+        inline_tests: list[bytes] = []
         dependency = False
-        for file in files:
-            old, new = (b"" if oid is None else contents[oid] for oid in _sides(file))
-            if is_changelog(file.path):
-                changelog += added_lines(old, new)
-            elif not dependency:
-                dependency = dependencies_changed(file.path, old, new)
-        evidence.append(Evidence(added, removed, b"\n".join(changelog).decode("utf-8", "replace"), dependency))
-    return evidence
+        edits: list[bytes] = []
+        for file, sections in _sections_of(patch, files):
+            path = file.path
+            kind = self._kinds[path]
+            lines = [line for section in sections for line in _edited_lines(section)]
+            more = sum([line[0] == _PLUS for line in lines])
+            added += more
+            removed += len(lines) - more
+            if kind is FileKind.source or kind is FileKind.test:
+                edits += [path, *lines] if lines else ()
+            elif is_changelog(path):
+                changelog += _more_in_new(lines)
+            if self._is_read_whole(file):
+                old = next(self._blobs) if file.old_mode else b""
+                new = next(self._blobs) if file.new_mode else b""
+                if kind is FileKind.dependency:
+                    dependency = dependency or dependencies_changed(path, old, new)
+                elif inline_tests_changed(old, new):
+                    inline_tests.append(path)
+        return Evidence(
+            lines_added=added,
+            lines_removed=removed,
+            changelog=b"\n".join(changelog).decode("utf-8", "replace"),
+            dependencies_changed=dependency,
+            inline_tests=tuple(inline_tests),
+            patch_id=hashlib.blake2b(b"\n".join(edits), digest_size=8).hexdigest() if edits else None,
+        )
 
 
-def _files_to_read(change: Change, rules: PathRules) -> list[FileChange]:
-    return [
-        file
-        for file in change.files
-        if GITLINK not in (file.old_mode, file.new_mode)
-        and (is_changelog(file.path) or rules.kind_of(file.path) is FileKind.dependency)
-    ]
+def _blobs_of(file: FileChange) -> Iterator[bytes]:
+    if file.old_mode:
+        yield file.old_oid
+    if file.new_mode:
+        yield file.new_oid
 
 
-def _sides(file: FileChange) -> tuple[str | None, str | None]:
-    old = file.old_oid.decode("ascii") if file.old_mode else None
-    new = file.new_oid.decode("ascii") if file.new_mode else None
-    return old, new
+def _patches_of(stream: IO[bytes]) -> Iterator[bytes]:
+    """The patch of each commit that git was asked for, without the line that names the commit."""
+    block, place = b"", 0
+    while chunk := stream.read(_CHUNK):
+        block, place = block[place:] + chunk, 0
+        # The first line names the commit of a patch that has begun; the next such line ends it.
+        while (begin := block.find(b"\n", place)) >= 0 and (end := _COMMIT.search(block, begin)):
+            yield block[begin + 1 : end.start()]
+            place = end.start()
+    if block:
+        yield block[block.index(b"\n", place) + 1 :]
 
 
-def _count_lines(repository: Repository, changes: Sequence[Change]) -> Iterator[tuple[int, int]]:
-    """(added, removed) for each change; binary files count nothing."""
-    pairs = "".join(f"{change.parent_tree} {change.last.tree}\n" for change in changes)
-    answer = repository.command.run(
-        "diff-tree", "--stdin", "-r", "-z", "--numstat", "--no-renames", stdin=pairs.encode("ascii")
-    )
-    counts: list[list[int]] = []
-    for token in answer.split(b"\0"):
-        header = _PAIR_OF_TREES.match(token)
-        if header:
-            counts.append([0, 0])
-            token = token[header.end() :]
-        if token:
-            added, removed, _path = token.split(b"\t", 2)
-            counts[-1][0] += 0 if added == b"-" else int(added)
-            counts[-1][1] += 0 if removed == b"-" else int(removed)
-    for added_removed in counts:
-        yield added_removed[0], added_removed[1]
+def _sections_of(patch: bytes, files: Sequence[FileChange]) -> Iterator[tuple[FileChange, list[bytes]]]:
+    """Each file with its parts of the patch: one, or two when it changed its type, a deletion and a creation."""
+    starts = [found.start() for found in _FILE.finditer(patch)]
+    starts.append(len(patch))
+    place = 0
+    for file in files:
+        both = file.old_mode and file.new_mode and (file.old_mode ^ file.new_mode) & _FORMAT_BITS
+        end = place + (2 if both else 1)
+        yield file, [patch[starts[part] : starts[part + 1]] for part in range(place, end)]
+        place = end
+
+
+def _edited_lines(section: bytes) -> Sequence[bytes]:
+    hunks = section.find(b"\n@@ ")
+    return _EDITED_LINE.findall(section, hunks) if hunks >= 0 else ()
+
+
+def _more_in_new(lines: Sequence[bytes]) -> Iterator[bytes]:
+    """Of edited lines those that the new side has more often than the old; a moved one is none."""
+    removed = Counter(line[1:] for line in lines if line[0] != _PLUS)
+    added = Counter(line[1:] for line in lines if line[0] == _PLUS)
+    return (added - removed).elements()

@@ -2,11 +2,13 @@
 
 One process gives every mainline commit with the files that it changed against its first parent. The other,
 started at the first merge, gives all commits in topological order; the two run in step, so that the commits
-which a merge brought are known without asking git about each merge.
+which a merge brought are known without asking git about each merge. Parsing is written for long histories: fields
+are cut out of large blocks, and what few changes need stays bytes until it is asked for.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import IO, Final, NamedTuple
@@ -14,8 +16,13 @@ from typing import IO, Final, NamedTuple
 from evalpipe.history.objects import checked_id
 from evalpipe.history.repository import Repository
 
-_CHUNK: Final = 1 << 20
+_CHUNK: Final = 1 << 18
 _MAINLINE_FIELDS: Final = ("%H", "%T", "%P", "%an", "%at", "%ct", "%B")
+# Seven fields, the log's own terminator, and two fields for each file.
+_RAW_COMMIT: Final = re.compile(
+    rb"([0-9a-f]{40,64})\0([0-9a-f]{40,64})\0([0-9a-f ]*)\0([^\0]*)\0(-?\d+)\0(-?\d+)\0([^\0]*)\0\0"
+    rb"((?:\n?:[^\0]*\0[^\0]+\0)*)"
+)
 _COMMIT_FIELDS: Final = ("%H", "%P", "%an", "%at", "%B")
 
 
@@ -42,117 +49,170 @@ class BranchCommit(NamedTuple):
 class MainlineCommit(NamedTuple):
     """A commit of the first-parent line, with what it changed against its first parent (or against nothing).
 
-    `brought` are the commits that came with a merge, oldest first: reachable from it and not from its first
-    parent.
+    `raw_files` is git's raw form of the differences: modes, ids and status, NUL, path, NUL for each file. `brought`
+    are the commits that came with a merge, oldest first: reachable from it and not from its first parent.
     """
 
     commit: str
     tree: str
-    parent_tree: str | None
     parents: tuple[str, ...]
     author: str
     author_time: int
     commit_time: int
     message: str
-    files: tuple[FileChange, ...]
+    raw_files: bytes
     brought: tuple[BranchCommit, ...]
 
 
-def walk_mainline(repository: Repository, tip: str) -> Iterator[MainlineCommit]:
-    """Every commit of the first-parent line that ends at `tip` (a full commit id), oldest first.
+def walk_mainline(repository: Repository, tip: str, after: str | None = None) -> Iterator[MainlineCommit]:
+    """The commits of the first-parent line that ends at `tip` (a full commit id), oldest first.
 
-    Memory holds one commit and the branch commits that no merge has brought yet. Raises CommitMissing.
+    With `after`, a commit of that line, only those behind it. Memory holds a block of commits and the branch commits
+    that no merge has brought yet. Raises CommitMissing.
     """
-    repository.tree_id(tip)
+    for commit_id in filter(None, (tip, after)):
+        repository.tree_id(commit_id)
+    revisions = [checked_id(tip)] if after is None else [checked_id(tip), f"^{checked_id(after)}"]
     arguments = ("--first-parent", "--diff-merges=first-parent", "--raw", "--no-renames", "--no-abbrev")
     with ExitStack() as open_streams:
-        mainline = open_streams.enter_context(_log(repository, tip, _MAINLINE_FIELDS, *arguments))
+        mainline = open_streams.enter_context(_log(repository, revisions, _MAINLINE_FIELDS, *arguments))
         branches: _BranchCommits | None = None
-        parent_tree: str | None = None
-        for commit in _mainline_commits(_tokens(mainline)):
+        for commit, tree, above, author, author_time, commit_time, message, files in _raw_commits(mainline):
+            name = commit.decode("ascii")
+            parents = tuple(above.decode("ascii").split())
             brought: tuple[BranchCommit, ...] = ()
-            if branches is None and len(commit.parents) > 1:
-                before = f"^{commit.parents[0]}"
-                log = _log(repository, tip, _COMMIT_FIELDS, "--topo-order", before)
-                branches = _BranchCommits(open_streams.enter_context(log))
-            if branches is not None:
-                brought = branches.brought_by(commit)
-            yield commit._replace(parent_tree=parent_tree, brought=brought)
-            parent_tree = commit.tree
+            if len(parents) > 1:
+                if branches is None:
+                    revisions = [checked_id(tip), f"^{parents[0]}"]
+                    log = _log(repository, revisions, _COMMIT_FIELDS, "--topo-order")
+                    branches = _BranchCommits(open_streams.enter_context(log))
+                brought = branches.brought_by(name, parents)
+            elif branches is not None:
+                branches.pass_over(name)
+            yield MainlineCommit(
+                name,
+                tree.decode("ascii"),
+                parents,
+                author.decode("utf-8", "replace"),
+                int(author_time),
+                int(commit_time),
+                message.decode("utf-8", "replace"),
+                files,
+                brought,
+            )
 
 
-def _log(repository: Repository, tip: str, fields: Sequence[str], *arguments: str) -> AbstractContextManager[IO[bytes]]:
+def mainline_authors(repository: Repository, tip: str, count: int) -> list[tuple[str, str]]:
+    """(commit, author) of the last `count` mainline commits up to `tip`, oldest first."""
+    with _log(repository, [checked_id(tip)], ("%H", "%an"), "--first-parent", f"--max-count={count}") as stream:
+        fields = stream.read().split(b"\0")
+    return [(_ascii(commit), _text(author)) for commit, author in zip(fields[0::3], fields[1::3], strict=False)]
+
+
+def _log(
+    repository: Repository, revisions: Sequence[str], fields: Sequence[str], *arguments: str
+) -> AbstractContextManager[IO[bytes]]:
     form = "--format=" + "".join(f"{field}%x00" for field in fields)
     options = ("-z", "--reverse", "--no-color", "--encoding=UTF-8", "--no-show-signature", "--no-notes", form)
-    return repository.command.stream("log", *options, *arguments, checked_id(tip), "--")
+    return repository.command.stream("log", *options, *arguments, *revisions, "--")
 
 
-def _tokens(stream: IO[bytes]) -> Iterator[bytes]:
-    """The NUL-terminated fields of a stream."""
-    rest = b""
-    while chunk := stream.read(_CHUNK):
-        *complete, rest = (rest + chunk).split(b"\0")
-        yield from complete
+def _raw_commits(stream: IO[bytes]) -> Iterator[tuple[bytes, ...]]:
+    """The fields of each commit of a raw log, the last of which is all its files."""
+    rest, at_end = b"", False
+    while not at_end:
+        chunk = stream.read(_CHUNK)
+        at_end = not chunk
+        block = rest + chunk
+        start = 0
+        while found := _RAW_COMMIT.match(block, start):
+            end = found.end()
+            # Whether more files follow is only known when the next commit has begun.
+            if not at_end and block[end : end + 1] in (b"", b":", b"\n"):
+                break
+            yield found.groups()
+            start = end
+        rest = block[start:]
 
 
-def _mainline_commits(tokens: Iterator[bytes]) -> Iterator[MainlineCommit]:
-    head = next(tokens, None)
-    while head is not None:
-        tree, parents, author, author_time, commit_time, message = (next(tokens) for _ in range(6))
-        # The commit's own terminator, which stands before the files too.
-        next(tokens)
-        files = []
-        token = next(tokens, None)
-        while token is not None and token.lstrip(b"\n").startswith(b":"):
-            old_mode, new_mode, old_oid, new_oid, _status = token.lstrip(b"\n:").split(b" ")
-            files.append(FileChange(next(tokens), int(old_mode, 8), int(new_mode, 8), old_oid, new_oid))
-            token = next(tokens, None)
-        yield MainlineCommit(
-            commit=_ascii(head),
-            tree=_ascii(tree),
-            parent_tree=None,
-            parents=tuple(_ascii(parents).split()),
-            author=_text(author),
-            author_time=int(author_time),
-            commit_time=int(commit_time),
-            message=_text(message),
-            files=tuple(files),
-            brought=(),
-        )
-        head = token
+def parsed_files(raw: bytes) -> tuple[FileChange, ...]:
+    """Every file of `MainlineCommit.raw_files`."""
+    fields = raw.split(b"\0")
+    return tuple([_file_change(meta, path) for meta, path in zip(fields[0::2], fields[1::2], strict=False)])
+
+
+def plain_paths(raw: bytes) -> list[bytes] | None:
+    """The paths alone when no file was deleted and none is a submodule; None when a closer look is needed."""
+    if b" 000000 " in raw or b"160000 " in raw:
+        return None
+    return raw.split(b"\0")[1::2]
+
+
+def _file_change(meta: bytes, path: bytes) -> FileChange:
+    old_mode, new_mode, old_oid, new_oid, _status = meta.lstrip(b"\n:").split(b" ")
+    return FileChange(path, _MODES[old_mode], _MODES[new_mode], old_oid, new_oid)
+
+
+class _Modes(dict[bytes, int]):
+    """File modes by their octal digits; there are a handful."""
+
+    def __missing__(self, digits: bytes) -> int:
+        self[digits] = mode = int(digits, 8)
+        return mode
+
+
+_MODES: Final = _Modes()
 
 
 class _BranchCommits:
     """Hands out the commits that each merge brought, from a stream of all commits, parents before children."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        self._commits = enumerate(_branch_commits(_tokens(stream)))
-        # By id, with the order of arrival: the commits read so far that are on the mainline by no merge yet.
-        self._waiting: dict[str, tuple[int, BranchCommit]] = {}
+        self._commits = _fields_of_commits(stream)
+        # By id, in order of arrival: the commits read so far that are on the mainline by no merge yet.
+        self._waiting: dict[str, tuple[int, Sequence[bytes]]] = {}
+        self._passed: list[str] = []
+        self._arrived = 0
 
-    def brought_by(self, mainline: MainlineCommit) -> tuple[BranchCommit, ...]:
-        """What this mainline commit brought; to be asked for every one from the first merge on, in order."""
-        for number, commit in self._commits:
-            if commit.commit == mainline.commit:
+    def pass_over(self, commit: str) -> None:
+        """Note a mainline commit that is no merge; to be called for every one from the first merge on, in order."""
+        self._passed.append(commit)
+
+    def brought_by(self, merge: str, parents: Sequence[str]) -> tuple[BranchCommit, ...]:
+        """What this merge brought; to be asked for every merge of the mainline, in order."""
+        waiting = self._waiting
+        for commit, fields in self._commits:
+            if commit == merge:
                 break
-            self._waiting[commit.commit] = (number, commit)
+            self._arrived += 1
+            waiting[commit] = (self._arrived, fields)
+        for passed in self._passed:
+            waiting.pop(passed, None)
+        self._passed.clear()
         found: list[tuple[int, BranchCommit]] = []
-        ahead = list(mainline.parents[1:])
+        ahead = list(parents[1:])
         while ahead:
-            reached = self._waiting.pop(ahead.pop(), None)
+            commit = ahead.pop()
+            reached = waiting.pop(commit, None)
             if reached is not None:
-                found.append(reached)
-                ahead += reached[1].parents
-        return tuple(commit for _number, commit in sorted(found))
+                order, (parents_there, author, author_time, message) = reached
+                above = tuple(_ascii(parents_there).split())
+                found.append((order, BranchCommit(commit, above, _text(author), int(author_time), _text(message))))
+                ahead += above
+        found.sort()
+        return tuple([commit for _order, commit in found])
 
 
-def _branch_commits(tokens: Iterator[bytes]) -> Iterator[BranchCommit]:
-    for commit in tokens:
-        parents, author, author_time, message = (next(tokens) for _ in range(4))
-        next(tokens)
-        yield BranchCommit(
-            _ascii(commit), tuple(_ascii(parents).split()), _text(author), int(author_time), _text(message)
-        )
+def _fields_of_commits(stream: IO[bytes]) -> Iterator[tuple[str, Sequence[bytes]]]:
+    """(id, other fields) of each commit of a log without files."""
+    width = len(_COMMIT_FIELDS) + 1
+    rest = b""
+    while chunk := stream.read(_CHUNK):
+        fields = (rest + chunk).split(b"\0")
+        last = (len(fields) - 1) // width * width
+        for start in range(0, last, width):
+            yield fields[start].decode("ascii"), fields[start + 1 : start + width - 1]
+        rest = b"\0".join(fields[last:])
 
 
 def _ascii(data: bytes) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import IO, Final
 
 from evalpipe.history.errors import CommitMissing, GitFailed, ObjectMissing
 from evalpipe.history.git_command import GitCommand
@@ -66,13 +67,35 @@ class ObjectReader:
         if not wanted:
             return
         with self.command.stream("cat-file", "--batch", "--buffer", stdin=wanted) as stdout:
-            while header := stdout.readline():
-                oid, kind, *size = header.decode("ascii").split()
-                if kind != "blob":
-                    found = "is not there" if kind == "missing" else f"is a {kind}"
-                    raise ObjectMissing(f"blob {oid} {found} in {self.command.git_dir}; update the mirror")
-                yield oid, stdout.read(int(size[0]))
+            yield from ((oid.decode("ascii"), content) for oid, content in self._contents(stdout, largest=None))
+
+    @contextmanager
+    def blob_stream(self, oids: Sequence[bytes], largest: int) -> Iterator[Iterator[bytes]]:
+        """Contents in the order asked for, one by one; those of more than `largest` bytes are empty.
+
+        `oids` are full ids that git itself gave. Git starts at once and reads ahead. Raises ObjectMissing while the
+        contents are taken.
+        """
+        if not oids:
+            yield iter(())
+            return
+        with self.command.stream("cat-file", "--batch", "--buffer", stdin=b"\n".join(oids) + b"\n") as stdout:
+            yield (content for _oid, content in self._contents(stdout, largest))
+
+    def _contents(self, stdout: IO[bytes], largest: int | None) -> Iterator[tuple[bytes, bytes]]:
+        while header := stdout.readline():
+            oid, kind, *size = header.split()
+            if kind != b"blob":
+                found = "is not there" if kind == b"missing" else f"is a {kind.decode()}"
+                raise ObjectMissing(f"blob {oid.decode()} {found} in {self.command.git_dir}; update the mirror")
+            length = int(size[0])
+            if largest is not None and length > largest:
+                for start in range(0, length, largest):
+                    stdout.read(min(largest, length - start))
                 stdout.read(1)
+                yield oid, b""
+            else:
+                yield oid, stdout.read(length + 1)[:-1]
 
     def read_files(self, tree: Mapping[bytes, TreeEntry], paths: Iterable[bytes]) -> dict[bytes, bytes]:
         """Content of several files of a tree by path (a symlink's content is its target); raises KeyError."""

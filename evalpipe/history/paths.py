@@ -7,7 +7,7 @@ are no tests. A team's own globs go before the default rules. Paths are bytes an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum, auto
 from functools import cached_property
@@ -29,6 +29,9 @@ class FileKind(StrEnum):
     """Made by a tool, or a copy of somebody else's code."""
     other = auto()
     """Configuration, scripts of the project itself, data."""
+
+    # Enum's own hash is slow Python, and every file of every change is sorted by its kind.
+    __hash__ = str.__hash__
 
 
 _SOURCE_EXTENSIONS: Final = frozenset(
@@ -110,6 +113,9 @@ _STEERING_NAME: Final = re.compile(
 _STEERING_FOLDER: Final = re.compile(rb"(?i)(?:.*\.(?:dist-info|egg-info)|\.cargo|\.config|\.mvn)\Z")
 
 
+_REMEMBERED: Final = 1 << 16
+
+
 @dataclass(frozen=True)
 class PathRules:
     """Tells what files are for; the globs of each kind go before the default rules, generated first.
@@ -131,12 +137,27 @@ class PathRules:
         )
         return [(kind, _compiled(patterns)) for kind, patterns in globs if patterns]
 
+    @cached_property
+    def kinds(self) -> Mapping[bytes, FileKind]:
+        """What every path is for; a history names the same paths again and again, so answers are remembered."""
+        return _KindsByPath(self._overrides)
+
     def kind_of(self, path: bytes) -> FileKind:
         """What the file at this path is for."""
-        for kind, pattern in self._overrides:
-            if pattern.match(path):
-                return kind
-        return default_kind(path)
+        return self.kinds[path]
+
+
+class _KindsByPath(dict[bytes, FileKind]):
+    def __init__(self, overrides: Sequence[tuple[FileKind, re.Pattern[bytes]]]) -> None:
+        super().__init__()
+        self._overrides = overrides
+
+    def __missing__(self, path: bytes) -> FileKind:
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        said = next((kind for kind, pattern in self._overrides if pattern.match(path)), None)
+        self[path] = kind = said or default_kind(path)
+        return kind
 
 
 def default_kind(path: bytes) -> FileKind:

@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from enum import StrEnum, auto
 from typing import NamedTuple
 
-from evalpipe.history.issues import IssueLink, IssueText, IssueTexts, LinkStrength
+from evalpipe.history.issues import IssueText, IssueTexts
+from evalpipe.history.links import IssueLink, LinkStrength
 from evalpipe.history.messages import description_of
 from evalpipe.history.shapes import Change
 
@@ -31,20 +32,10 @@ class Problem(NamedTuple):
     text: str
 
 
-def first_commit_time(change: Change) -> datetime:
-    """When the work on a change began: the earliest author date among its commits, in UTC."""
-    return datetime.fromtimestamp(min(commit.author_time for commit in change.work), UTC)
-
-
-def merge_time(change: Change) -> datetime:
-    """When a change came to the mainline: the committer date of its last commit, in UTC."""
-    return datetime.fromtimestamp(change.last.commit_time, UTC)
-
-
 def problem_of(change: Change, links: Iterable[IssueLink], texts: IssueTexts | None) -> Problem:
     """The problem text of a change: all issues that it closes, or else the first one that it mentions, and so on."""
     if texts is not None:
-        began = first_commit_time(change)
+        began = datetime.fromtimestamp(change.began, UTC)
         known = [
             (link, text)
             for link in links
@@ -59,7 +50,11 @@ def problem_of(change: Change, links: Iterable[IssueLink], texts: IssueTexts | N
         if chosen:
             return Problem(ProblemSource.issue, _joined(chosen))
         pull_request = texts.pull_request(change.number) if change.number is not None else None
-        if pull_request is not None and pull_request.text and pull_request.created_at < merge_time(change):
+        if (
+            pull_request is not None
+            and pull_request.text
+            and pull_request.created_at < datetime.fromtimestamp(change.last.commit_time, UTC)
+        ):
             return Problem(ProblemSource.pull_request, pull_request.text)
     return Problem(ProblemSource.commit_message, _own_words(change))
 

@@ -175,6 +175,8 @@ def _fetch(repository: Repository, source: _Source, lock: int) -> None:
         "--no-tags",
         "--no-write-fetch-head",
         "--no-auto-gc",
+        # With it, a walk need not read every commit before it can give the oldest.
+        "--write-commit-graph",
         "--no-recurse-submodules",
         "--",
         source.name,
@@ -214,6 +216,8 @@ def _remove_leftovers(mirror: Path) -> None:
         *mirror.glob("*.lock"),
         *mirror.glob("refs/**/*.lock"),
         *mirror.glob("objects/pack/tmp_*"),
+        *mirror.glob("objects/info/**/*.lock"),
+        *mirror.glob("objects/info/**/tmp_*"),
     ]:
         leftover.unlink()
     for quarantine in mirror.glob("objects/tmp_objdir-*"):

@@ -1,28 +1,37 @@
 """From mainline commits to changes: which shape each has, and which commits belong together as one change.
 
-The rules, in order: - A merge of three or more parents is an octopus. - A merge is a back-merge when it
-brought no commit that the mainline did not have (its other parent is an ancestor of what was there), or when
-its subject says that the mainline's own branch was merged. The latter is how a foxtrot shows: a topic branch
-took in the mainline and the mainline was then fast-forwarded to it, so that the difference to the first
-parent is other people's work. Nothing in the commit graph tells a foxtrot from a merged topic branch. - Every
-other merge is a merge, also GitLab's squash with merge commit (parents B and S, with S on top of B and the
-same tree): only the merge is on the first-parent line, so it is one change. - Commits of one parent that
-follow each other and carry one pull request number are one rebase. - A single such commit is a squash;
-without a number it is direct.
+The rules for a merge, in order:
+
+1. It brought no commit that the mainline did not have: a back-merge.
+2. A forge merged it as a pull request: a merge, whatever its branch was called; but an integration when two or more
+   pull requests had been merged to its branch before.
+3. Its subject says that the mainline was merged: a back-merge. That is how a foxtrot shows: a topic branch took in the
+   mainline, and the mainline was then moved forward to it, so that the difference to the first parent is other people's
+   work. But `Merge branch 'main' of <address>` and `... into main` are contributions from a fork when others than the
+   merger wrote the mainline since the two parted.
+4. Pull requests or merges stand on the other side's own line, the merger alone wrote the mainline's side, and the
+   subject names no branch: a foxtrot with words of its own, so a back-merge.
+5. Two or more pull requests stand there: an integration. One: the same change, forwarded, with its number.
+6. Anything else is a merge; with three or more parents an octopus. GitLab's squash with merge commit (parents B and S,
+   S on top of B, the same tree) is a merge too: only the merge is on the first-parent line, so it is one change.
+
+Commits of one parent that follow each other and carry one pull request are one rebase. A single such commit, or one
+with Gerrit's Change-Id, is a squash; without any of these it is direct.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum, auto
-from functools import cached_property
+from typing import Final, NamedTuple
 
-from evalpipe.history.mainline import BranchCommit, FileChange, MainlineCommit
-from evalpipe.history.messages import merged_branch, pull_request_number, subject_of, title_of
+from evalpipe.history.ancestry import OtherSide, RecentAuthors, other_side
+from evalpipe.history.mainline import BranchCommit, FileChange, MainlineCommit, parsed_files
+from evalpipe.history.messages import MergedBranch, merged_branch, subject_of, title_of
+from evalpipe.history.pull_requests import Forge, PullRequest, change_id_of, pull_request_of
 
 # Names that a mainline goes by; `git pull` on any of them makes a foxtrot.
-_USUAL_MAINLINES = frozenset({"main", "master", "trunk"})
+_USUAL_MAINLINES: Final = frozenset({"main", "master", "trunk"})
 
 
 class Shape(StrEnum):
@@ -33,16 +42,24 @@ class Shape(StrEnum):
     rebase = auto()
     merge = auto()
     octopus = auto()
+    integration = auto()
+    """A merge of a long-lived branch that brought several pull requests at once."""
     back_merge = auto()
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """One mainline change: one commit of the first-parent line, or for a rebase several that follow each other."""
 
     shape: Shape
-    number: int | None
+    pull_request: PullRequest | None
+    change_id: str | None
+    """Gerrit's name for it."""
     commits: tuple[MainlineCommit, ...]
+
+    @property
+    def number(self) -> int | None:
+        """The number of its pull request."""
+        return None if self.pull_request is None else self.pull_request.number
 
     @property
     def last(self) -> MainlineCommit:
@@ -55,9 +72,21 @@ class Change:
         return self.commits[0].parents[0] if self.commits[0].parents else None
 
     @property
-    def parent_tree(self) -> str | None:
-        """The tree before the change; None for a root."""
-        return self.commits[0].parent_tree
+    def files(self) -> tuple[FileChange, ...]:
+        """What differs between the tree before and the tree after, sorted by path."""
+        if len(self.commits) == 1:
+            return parsed_files(self.commits[0].raw_files)
+        net: dict[bytes, FileChange] = {}
+        for commit in self.commits:
+            for file in parsed_files(commit.raw_files):
+                before = net.get(file.path, file)
+                net[file.path] = file._replace(old_mode=before.old_mode, old_oid=before.old_oid)
+        return tuple(sorted(file for file in net.values() if file[1::2] != file[2::2]))
+
+    @property
+    def began(self) -> int:
+        """When the work began: the earliest author date among its commits, in seconds since the epoch."""
+        return min([commit.author_time for commit in self.commits[-1].brought or self.commits])
 
     @property
     def title(self) -> str:
@@ -66,62 +95,95 @@ class Change:
         A merge that says nothing of its own is called as the only commit that it brought.
         """
         title = title_of(self.commits[0].message)
-        if title == subject_of(self.commits[0].message) and len(self.last.brought) == 1:
+        if len(self.last.brought) == 1 and title == subject_of(self.commits[0].message):
             return title_of(self.last.brought[0].message)
         return title
 
-    @cached_property
-    def work(self) -> tuple[BranchCommit, ...]:
+    @property
+    def work(self) -> Sequence[BranchCommit | MainlineCommit]:
         """The commits in which the work was done, oldest first: a merge's branch, otherwise the commits themselves."""
-        brought = tuple(commit for merge in self.commits for commit in merge.brought)
-        return brought or tuple(
-            BranchCommit(commit.commit, commit.parents, commit.author, commit.author_time, commit.message)
-            for commit in self.commits
-        )
+        return self.commits[-1].brought or self.commits
 
-    @cached_property
-    def files(self) -> tuple[FileChange, ...]:
-        """What differs between the tree before and the tree after, sorted by path."""
-        if len(self.commits) == 1:
-            return self.commits[0].files
-        net: dict[bytes, FileChange] = {}
-        for commit in self.commits:
-            for file in commit.files:
-                before = net.get(file.path, file)
-                net[file.path] = file._replace(old_mode=before.old_mode, old_oid=before.old_oid)
-        differing = (file for file in net.values() if file[1::2] != file[2::2])
-        return tuple(sorted(differing))
+    @property
+    def all_commits(self) -> Sequence[BranchCommit | MainlineCommit]:
+        """Every commit with a message about the change: those that a merge brought, then its own on the mainline."""
+        brought = self.commits[-1].brought
+        return (*brought, *self.commits) if brought else self.commits
 
 
-def changes_of(commits: Iterable[MainlineCommit], mainline_names: Iterable[str]) -> Iterator[Change]:
-    """Group the commits of a mainline, oldest first, into changes; a name of the mainline tells its back-merges."""
-    names = _USUAL_MAINLINES | set(mainline_names)
+def changes_of(
+    commits: Iterable[MainlineCommit],
+    mainline_names: Iterable[str],
+    authors_before: Iterable[tuple[str, str]] = (),
+) -> Iterator[Change]:
+    """Group the commits of a mainline, oldest first, into changes.
+
+    A name of the mainline tells its back-merges; `authors_before` are the mainline's commits and their authors before
+    the first of `commits`.
+    """
+    sorter = _MergeSorter(_USUAL_MAINLINES | set(mainline_names), authors_before)
     run: list[MainlineCommit] = []
-    number_of_run: int | None = None
+    request_of_run = PullRequest(Forge.github, 0)
     for commit in commits:
-        number = pull_request_number(commit.message)
+        request = pull_request_of(commit.message)
         single = len(commit.parents) == 1
-        if run and single and number == number_of_run:
-            run.append(commit)
-            continue
-        if run:
-            yield _linear_change(run, number_of_run)
+        if run and (not single or request != request_of_run):
+            yield _linear_change(run, request_of_run)
             run = []
-        if single and number is not None:
-            run, number_of_run = [commit], number
+        if single and request is not None:
+            run.append(commit)
+            request_of_run = request
+        elif len(commit.parents) < 2:
+            change_id = change_id_of(commit.message)
+            yield Change(Shape.squash if change_id else Shape.direct, None, change_id, (commit,))
         else:
-            yield Change(_shape_alone(commit, names), number, (commit,))
+            yield sorter.change_of(commit, request)
+        sorter.authors.add(commit.commit, commit.author)
     if run:
-        yield _linear_change(run, number_of_run)
+        yield _linear_change(run, request_of_run)
 
 
-def _linear_change(run: list[MainlineCommit], number: int | None) -> Change:
-    return Change(Shape.squash if len(run) == 1 else Shape.rebase, number, tuple(run))
+def _linear_change(run: Sequence[MainlineCommit], request: PullRequest) -> Change:
+    shape = Shape.squash if len(run) == 1 else Shape.rebase
+    return Change(shape, request, change_id_of(run[0].message), tuple(run))
 
 
-def _shape_alone(commit: MainlineCommit, mainline_names: frozenset[str]) -> Shape:
-    if len(commit.parents) < 2:
-        return Shape.direct
-    if not commit.brought or merged_branch(commit.message) in mainline_names:
-        return Shape.back_merge
-    return Shape.octopus if len(commit.parents) > 2 else Shape.merge
+class _MergeSorter:
+    def __init__(self, mainline_names: frozenset[str], authors_before: Iterable[tuple[str, str]]) -> None:
+        self._names = mainline_names
+        self.authors = RecentAuthors()
+        for commit, author in authors_before:
+            self.authors.add(commit, author)
+
+    def change_of(self, merge: MainlineCommit, request: PullRequest | None) -> Change:
+        """The change that a merge is; the rules are in this module's description."""
+        if not merge.brought:
+            return self._change(Shape.back_merge, request, merge)
+        ordinary = Shape.octopus if len(merge.parents) > 2 else Shape.merge
+        if request is not None:
+            may_integrate = sum([len(commit.parents) > 1 for commit in merge.brought]) > 1
+            is_integration = may_integrate and other_side(merge).merged_pull_requests > 1
+            return self._change(Shape.integration if is_integration else ordinary, request, merge)
+        side = other_side(merge)
+        branch = merged_branch(merge.message)
+        if branch is not None and self._is_pull(merge, branch, side):
+            return self._change(Shape.back_merge, None, merge)
+        has_team_work = bool(side.pull_requests or side.merges)
+        if branch is None and has_team_work and self.authors.are_only(merge.author, side.parted):
+            return self._change(Shape.back_merge, None, merge)
+        if len(side.pull_requests) > 1:
+            return self._change(Shape.integration, None, merge)
+        return self._change(ordinary, next(iter(side.pull_requests), None), merge)
+
+    @staticmethod
+    def _change(shape: Shape, request: PullRequest | None, merge: MainlineCommit) -> Change:
+        return Change(shape, request, change_id_of(merge.message), (merge,))
+
+    def _is_pull(self, merge: MainlineCommit, branch: MergedBranch, side: OtherSide) -> bool:
+        """Whether the subject says that the mainline was merged, and the graph does not speak against it."""
+        if branch.name not in self._names:
+            return False
+        if branch.target not in (None, *self._names):
+            return True
+        is_from_elsewhere = branch.place is not None or branch.target is not None
+        return not is_from_elsewhere or self.authors.are_only(merge.author, side.parted)

@@ -44,6 +44,16 @@ CANDIDATE_COMMITS = pa.schema(
         _required("problem_text", pa.string()),
         pa.field("reverts", pa.string()),
         _required("coding_agent", pa.bool_()),
+        # From here on optional, because older files do not have them.
+        pa.field("forge", pa.string()),
+        pa.field("change_id", pa.string()),
+        pa.field("branch_commits", _TEXTS),
+        pa.field("inline_tests", pa.list_(pa.binary())),
+        pa.field("patch_id", pa.string()),
+        pa.field("repeats", pa.string()),
+        pa.field("reverted_by", pa.string()),
+        # Equal for rows that were mined by the same rules; rows of others are mined again.
+        pa.field("mining_key", pa.string()),
     ]
 )
 

@@ -6,7 +6,6 @@ from typing import Any
 import dagster as dg
 
 from evalpipe.config import RepositoryConfig
-from evalpipe.history import MiningReason
 from evalpipe.pipeline.batch import BatchResults, PartitionDone, PartitionFailed, end_batch, run_batch
 from evalpipe.pipeline.partitions import CANDIDATE_PASSES, CANDIDATES, checked_keys, repositories_partitions
 from evalpipe.reports import funnel_markdown
@@ -33,14 +32,13 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
     @dg.asset(partitions_def=partitions, group_name=GROUP, kinds={"git", "parquet"})
     def candidate_commits(context: dg.AssetExecutionContext, bench: Bench) -> dg.MaterializeResult[Any]:
         """Every mainline change of a repository, kept as a candidate or rejected with one typed reason."""
-        found = mine_repository(bench, repositories[context.partition_key])
-        kept = checked_keys(item.candidate_id for item in found if item.reason is MiningReason.kept)
-        context.instance.add_dynamic_partitions(str(CANDIDATES.name), kept)
+        mined = mine_repository(bench, repositories[context.partition_key])
+        context.instance.add_dynamic_partitions(str(CANDIDATES.name), checked_keys(mined.kept))
         return dg.MaterializeResult(
             metadata={
-                "changes": len(found),
-                "kept": len(kept),
-                "funnel": dg.MetadataValue.md(funnel_markdown(mining_funnel(found), [])),
+                "changes": mined.changes,
+                "kept": len(mined.kept),
+                "funnel": dg.MetadataValue.md(funnel_markdown(mining_funnel(mined), [])),
             }
         )
 

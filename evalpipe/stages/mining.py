@@ -1,37 +1,124 @@
-"""Stage `candidate_commits`: every mainline change of a repository, kept or rejected with its reason."""
+"""Stage `candidate_commits`: every mainline change of a repository, kept or rejected with its reason.
 
+A second run goes on where the one before ended, when its rows are still there and were mined by the same rules: what
+they say, the issues' texts and the version of the mining code. Only what is new is read from git.
+"""
+
+import hashlib
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
 
 from evalpipe.config import RepositoryConfig
-from evalpipe.history import Candidate, IssueTexts, MiningReason, MiningRules, PathRules, funnel, mine, update_mirror
+from evalpipe.history import (
+    MINING_VERSION,
+    Candidate,
+    Category,
+    CommitMissing,
+    Earlier,
+    Entry,
+    Forge,
+    IssueTexts,
+    MainlineRewritten,
+    Mining,
+    MiningReason,
+    MiningRules,
+    PathRules,
+    PullRequest,
+    Repository,
+    funnel,
+    update_mirror,
+)
+from evalpipe.lake import Spool
 from evalpipe.stages.bench import Workbench
 from evalpipe.validation import ValidationClass
 
-
-def mine_repository(bench: Workbench, config: RepositoryConfig) -> list[Candidate]:
-    """Look at every change of a repository's mainline and write one row for each. Raises HistoryError."""
-    candidates = look_at_history(bench, config)
-    mirror = bench.mirror(config.name)
-    mirror.keep(
-        commit
-        for item in candidates
-        if item.reason is MiningReason.kept
-        for commit in (item.commit, item.parent)
-        if commit
-    )
-    bench.lake.write("candidate_commits", [_row(item) for item in candidates], config.name)
-    return candidates
+TABLE: Final = "candidate_commits"
+_ROWS_AT_ONCE: Final = 4096
+_ENTRY_COLUMNS: Final = (
+    *("commit", "branch_commits", "forge", "number", "change_id", "patch_id", "source_files", "test_files"),
+    *("reverts", "repeats", "reason"),
+)
 
 
-def look_at_history(bench: Workbench, config: RepositoryConfig) -> list[Candidate]:
-    """The same look without a row written, for `evalpipe mine --dry-run`. Raises HistoryError."""
+@dataclass(slots=True)
+class MiningSummary:
+    """What was mined: how many changes fell to each reason, and the ids of the kept ones, oldest first."""
+
+    counts: Counter[MiningReason] = field(default_factory=Counter)
+    kept: list[str] = field(default_factory=list)
+
+    @property
+    def changes(self) -> int:
+        """How many changes the mainline has."""
+        return self.counts.total()
+
+    def add(self, candidate_id: str, reason: MiningReason) -> None:
+        """Count one more change."""
+        self.counts[reason] += 1
+        if reason is MiningReason.kept:
+            self.kept.append(candidate_id)
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryLook:
+    """A mainline that is about to be mined.
+
+    The first `known` rows of the stored table hold, and `mining` gives the others; None when there are none.
+    """
+
+    repository: Repository
+    known: int
+    mining: Mining | None
+    key: str
+
+
+def mine_repository(bench: Workbench, config: RepositoryConfig) -> MiningSummary:
+    """Look at every change of a repository's mainline and have one row stored for each. Raises HistoryError."""
+    look = look_at_history(bench, config)
+    try:
+        return _store(bench, config.name, look)
+    except (MainlineRewritten, CommitMissing):
+        if not look.known:
+            raise
+        return _store(bench, config.name, look_at_history(bench, config, from_start=True))
+
+
+def summarize(bench: Workbench, config: RepositoryConfig) -> MiningSummary:
+    """The same look at every change without a row written, for `evalpipe mine --dry-run`. Raises HistoryError."""
+    look = look_at_history(bench, config, from_start=True)
+    summary = MiningSummary()
+    for candidate in look.mining or ():
+        summary.add(candidate.candidate_id, candidate.reason)
+    return summary
+
+
+def look_at_history(bench: Workbench, config: RepositoryConfig, *, from_start: bool = False) -> HistoryLook:
+    """Bring the mirror up to date and see what of its mainline is not mined yet. Raises HistoryError."""
     source = bench.workspace.repository_location(config)
     mirror = update_mirror(source, bench.mirror_path(config.name))
     mainline, tip = mirror.mainline_tip(config.mainline)
-    texts = IssueTexts.load(bench.workspace.resolve(config.issues)) if config.issues else None
-    rules = MiningRules(
+    rules = mining_rules(config, mainline)
+    export = bench.workspace.resolve(config.issues) if config.issues else None
+    texts = None if export is None else IssueTexts.load(export)
+    key = _mining_key(rules, export)
+    rows = [] if from_start else _stored_changes(bench, config.name, key)
+    if rows and rows[-1]["commit"] == tip:
+        return HistoryLook(mirror, len(rows), None, key)
+    # The last change may have grown: a rebase is complete only when another change has followed.
+    known = rows[:-1]
+    earlier = Earlier(rows[-1]["parent"], _entries(bench, config.name, len(known))) if known else None
+    return HistoryLook(mirror, len(known), Mining(mirror, tip, rules, texts, earlier), key)
+
+
+def mining_rules(config: RepositoryConfig, mainline: str | None) -> MiningRules:
+    """A repository's configuration as the rules by which its `mainline` is mined."""
+    return MiningRules(
         repository=config.name,
         mainline=mainline,
         test_globs=config.paths.tests,
@@ -39,24 +126,27 @@ def look_at_history(bench: Workbench, config: RepositoryConfig) -> list[Candidat
         generated_globs=config.paths.generated,
         max_files=config.max_files,
         require_issue=config.require_issue,
+        jira_projects=config.jira_projects,
+        categories={name: Category(category) for name, category in config.categories.items()},
     )
-    return list(mine(mirror, tip, rules, texts))
 
 
 def path_rules(config: RepositoryConfig) -> PathRules:
     """The rules by which a repository's files are told apart."""
-    paths = config.paths
-    return PathRules(paths.tests, paths.source, paths.generated)
+    return mining_rules(config, None).paths
 
 
-def mining_funnel(candidates: Sequence[Candidate]) -> list[tuple[str, int]]:
+def mining_funnel(summary: MiningSummary) -> list[tuple[str, int]]:
     """How many changes were kept, and how many fell to each reason, in the order of the rules."""
-    return [(reason.value, count) for reason, count in funnel(candidates)]
+    return [(reason.value, count) for reason, count in funnel(summary.counts.elements())]
 
 
 def stored_mining_funnel(bench: Workbench, repositories: Sequence[str]) -> list[tuple[str, int]]:
     """The funnel of what was mined before, over several repositories."""
-    counts = Counter(row["reason"] for name in repositories for row in bench.lake.rows("candidate_commits", name))
+    counts: Counter[str] = Counter()
+    for name in repositories:
+        for chunk in bench.lake.chunks(TABLE, name, columns=["reason"]):
+            counts.update(row["reason"] for row in chunk.to_pylist())
     return [(reason.value, counts[reason.value]) for reason in MiningReason if counts[reason.value]]
 
 
@@ -68,34 +158,80 @@ def stored_validation_funnel(bench: Workbench, repositories: Sequence[str]) -> l
     return [(found.value, counts[found.value]) for found in ValidationClass if counts[found.value]]
 
 
-def _row(candidate: Candidate) -> dict[str, Any]:
+def _store(bench: Workbench, name: str, look: HistoryLook) -> MiningSummary:
+    summary = MiningSummary()
+    if look.mining is not None:
+        with Spool(TABLE, bench.lake.root) as spool:
+            kept_commits: list[str] = []
+            candidates = iter(look.mining)
+            while batch := list(islice(candidates, _ROWS_AT_ONCE)):
+                spool.add([_row(candidate, look.key) for candidate in batch])
+                kept = (candidate for candidate in batch if candidate.reason is MiningReason.kept)
+                kept_commits += [commit for one in kept for commit in (one.commit, one.parent) if commit]
+            look.repository.keep(kept_commits)
+            chunks = chain(_first_rows(bench, name, look.known), spool.chunks())
+            bench.lake.write_tables(TABLE, _with_reverts(chunks, look.mining.reverted_by), name)
+    for chunk in bench.lake.chunks(TABLE, name, columns=("candidate_id", "reason")):
+        for row in chunk.to_pylist():
+            summary.add(row["candidate_id"], MiningReason(row["reason"]))
+    return summary
+
+
+def _mining_key(rules: MiningRules, export: Path | None) -> str:
+    texts = "" if export is None else hashlib.sha256(export.read_bytes()).hexdigest()
+    return hashlib.sha256(f"{MINING_VERSION} {rules.digest} {texts}".encode()).hexdigest()
+
+
+def _stored_changes(bench: Workbench, name: str, key: str) -> list[dict[str, Any]]:
+    """Commit and parent of each stored row, when all were mined with this key."""
+    columns = ("commit", "parent", "mining_key")
+    rows = [row for chunk in bench.lake.chunks(TABLE, name, columns=columns) for row in chunk.to_pylist()]
+    return rows if all(row["mining_key"] == key for row in rows) else []
+
+
+def _first_rows(bench: Workbench, name: str, count: int, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    left = count
+    for chunk in bench.lake.chunks(TABLE, name, columns=columns) if count else ():
+        yield chunk.slice(0, left)
+        left -= len(chunk)
+        if left <= 0:
+            return
+
+
+def _entries(bench: Workbench, name: str, count: int) -> Iterator[Entry]:
+    for chunk in _first_rows(bench, name, count, _ENTRY_COLUMNS):
+        for row in chunk.to_pylist():
+            yield Entry(
+                commits=(*row["branch_commits"], row["commit"]),
+                pull_request=PullRequest(Forge(row["forge"]), row["number"]) if row["forge"] else None,
+                change_id=row["change_id"],
+                patch_id=row["patch_id"],
+                files=(*row["source_files"], *row["test_files"]),
+                reverts=row["reverts"],
+                repeats=row["repeats"],
+                kept=row["reason"] == MiningReason.kept,
+            )
+
+
+def _with_reverts(chunks: Iterable[pa.Table], reverted_by: Mapping[str, str]) -> Iterator[pa.Table]:
+    """The rows with what was taken back later; a change is known when the last row is."""
+    for chunk in chunks:
+        if not reverted_by:
+            yield chunk
+            continue
+        rows = chunk.select(["commit", "reverted_by"]).to_pylist()
+        values = [reverted_by.get(row["commit"], row["reverted_by"]) for row in rows]
+        place = chunk.schema.get_field_index("reverted_by")
+        yield chunk.set_column(place, chunk.schema.field(place), pa.array(values, pa.string()))
+
+
+def _row(candidate: Candidate, key: str) -> dict[str, Any]:
     return {
-        "candidate_id": candidate.candidate_id,
-        "repository": candidate.repository,
-        "commit": candidate.commit,
-        "parent": candidate.parent,
-        "tree": candidate.tree,
-        "shape": candidate.shape.value,
-        "number": candidate.number,
-        "subject": candidate.subject,
-        "author": candidate.author,
-        "author_date": candidate.author_date,
-        "merge_date": candidate.merge_date,
-        "reason": candidate.reason.value,
-        "reason_detail": candidate.reason_detail,
-        "source_files": list(candidate.source_files),
-        "test_files": list(candidate.test_files),
-        "files_changed": candidate.files_changed,
-        "lines_added": candidate.lines_added,
-        "lines_removed": candidate.lines_removed,
-        "category": candidate.category.value,
-        "category_rule": candidate.category_rule,
+        **candidate._asdict(),
         "issues": [
             {"key": link.key, "found_in": link.found_in.value, "strength": link.strength.value}
             for link in candidate.issues
         ],
-        "problem_source": candidate.problem_source.value,
-        "problem_text": candidate.problem_text,
-        "reverts": candidate.reverts,
-        "coding_agent": candidate.coding_agent,
+        "reverted_by": None,
+        "mining_key": key,
     }

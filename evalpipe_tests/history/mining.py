@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalpipe.history.candidates import Candidate, MiningRules, mine
+from evalpipe.history.candidates import Candidate, MiningRules
 from evalpipe.history.decision import MiningReason
 from evalpipe.history.issues import IssueTexts
+from evalpipe.history.mining import Mining
 from evalpipe.history.repository import Repository
 from evalpipe_tests.history.builder import Builder, File
 
@@ -17,7 +18,7 @@ START = 1_700_000_000
 def mined(source: Builder, texts: IssueTexts | None = None, **rules: Any) -> list[Candidate]:
     """Everything after the root."""
     settings = MiningRules(repository="clock", **rules)
-    root, *others = mine(Repository(source.path), source.branches["main"], settings, texts)
+    root, *others = Mining(Repository(source.path), source.branches["main"], settings, texts)
     assert root.reason is MiningReason.root
     return others
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from evalpipe.history.candidates import MiningRules, candidate_id, funnel, mine
+from evalpipe.history.candidates import MiningRules, candidate_id, funnel
 from evalpipe.history.decision import Category, CategoryRule, MiningReason
-from evalpipe.history.issues import IssueLink, IssueText, IssueTexts, LinkPlace, LinkStrength, TextKind
+from evalpipe.history.issues import IssueText, IssueTexts, TextKind
+from evalpipe.history.links import IssueLink, LinkPlace, LinkStrength
+from evalpipe.history.mining import Mining
 from evalpipe.history.problem import ProblemSource
 from evalpipe.history.repository import Repository
 from evalpipe_tests.history.builder import SUBMODULE, Builder, File
@@ -142,7 +144,7 @@ def test_links_are_found_in_every_place(clock: Builder) -> None:
 
 def test_only_changelog_lines_that_were_added_count(clock: Builder) -> None:
     clock.commit({b"CHANGELOG.md": b"- old #1\n- older #2\n"}, "Log")
-    clock.commit({**WORK, b"CHANGELOG.md": b"- new #3\n- old #1\n"}, "Repair")
+    clock.commit({**WORK, b"CHANGELOG.md": b"- older #2\n- new #3\n- old #1\n"}, "Repair")
     assert [link.key for link in mined(clock)[-1].issues] == ["#3"]
 
 
@@ -197,8 +199,8 @@ def test_coding_agent_in_a_branch_commit_is_seen(clock: Builder) -> None:
 def test_funnel_counts_every_change_once_in_order(clock: Builder) -> None:
     clock.commit({b"README": b"2"}, "Docs")
     clock.commit(WORK, "Repair")
-    rows = list(mine(Repository(clock.path), clock.branches["main"], MiningRules("clock"), None))
-    counts = funnel(rows)
+    rows = list(Mining(Repository(clock.path), clock.branches["main"], MiningRules("clock"), None))
+    counts = funnel(row.reason for row in rows)
     assert [reason for reason, _count in counts] == list(MiningReason)
     assert counts[-1] == (MiningReason.kept, 1)
     assert dict(counts)[MiningReason.docs_only] == 1
@@ -206,7 +208,7 @@ def test_funnel_counts_every_change_once_in_order(clock: Builder) -> None:
 
 
 def test_more_changes_than_one_batch(clock: Builder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalpipe.history.candidates._BATCH", 2)
+    monkeypatch.setattr("evalpipe.history.mining._BATCH", 2)
     clock.commit(WORK, "Change (#0)")
     for number in range(1, 6):
         clock.commit({b"src/a.py": b"%d\n" % number, b"tests/a.py": b"%d\n" % number}, f"Change (#{number})")

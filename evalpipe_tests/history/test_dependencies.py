@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalpipe.history.dependencies import added_lines, dependencies_changed
+from evalpipe.history.dependencies import dependencies_changed
 
 PYPROJECT = b'[project]\nname = "x"\ndependencies = ["a>=1"]\n[tool.ruff]\nline-length = 100\n'
 PACKAGE = b'{"name": "x", "version": "1", "dependencies": {"a": "1"}}'
@@ -31,8 +31,3 @@ PACKAGE = b'{"name": "x", "version": "1", "dependencies": {"a": "1"}}'
 )
 def test_whether_a_manifest_changed_a_dependency(path: bytes, old: bytes, new: bytes, changed: bool) -> None:
     assert dependencies_changed(path, old, new) is changed
-
-
-def test_moved_lines_are_not_added() -> None:
-    assert added_lines(b"a\nb\nc\n", b"c\na\nb\nnew\na\n") == [b"a", b"new"]
-    assert added_lines(b"x\r\n", b"x\n") == []

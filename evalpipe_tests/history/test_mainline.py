@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evalpipe.history.errors import CommitMissing
-from evalpipe.history.mainline import MainlineCommit, walk_mainline
+from evalpipe.history.mainline import MainlineCommit, mainline_authors, parsed_files, plain_paths, walk_mainline
 from evalpipe.history.repository import Repository
 from evalpipe_tests.history.builder import EXECUTABLE, LINK, SUBMODULE, Builder
 
@@ -22,20 +22,15 @@ def walked(source: Builder) -> list[MainlineCommit]:
 
 
 def changed(commit: MainlineCommit) -> dict[bytes, tuple[int, int]]:
-    return {file.path: (file.old_mode, file.new_mode) for file in commit.files}
+    return {file.path: (file.old_mode, file.new_mode) for file in parsed_files(commit.raw_files)}
 
 
 def test_oldest_first_with_trees_dates_and_messages(source: Builder) -> None:
     first = source.commit({b"a": b"1"}, "first\n\nbody\n", author_date=1_600_000_000)
     second = source.commit({b"a": b"2"}, "second", author="Grace Hopper <g@example.org>")
     one, two = walked(source)
-    assert (one.commit, one.tree, one.parent_tree, one.parents) == (first, source.tree(first), None, ())
-    assert (two.commit, two.tree, two.parent_tree, two.parents) == (
-        second,
-        source.tree(second),
-        source.tree(first),
-        (first,),
-    )
+    assert (one.commit, one.tree, one.parents) == (first, source.tree(first), ())
+    assert (two.commit, two.tree, two.parents) == (second, source.tree(second), (first,))
     assert (one.author_time, one.commit_time, one.message.strip()) == (1_600_000_000, 1_700_003_600, "first\n\nbody")
     assert two.author == "Grace Hopper"
 
@@ -72,7 +67,7 @@ def test_every_path_and_mode_is_exact(source: Builder) -> None:
         b"\xff\xfe": (0, 0o100644),
         "é".encode(): (0, 0o120000),
     }
-    assert nothing.files == ()
+    assert nothing.raw_files == b""
     assert changed(last) == {b"last": (0, 0o100644)}
 
 
@@ -121,6 +116,41 @@ def test_unrelated_history_is_brought_too(source: Builder) -> None:
     other = source.commit({b"b": b"1"}, branch="other", parents=[])
     source.commit({b"b": b"1"}, parents=[base, other])
     assert [commit.commit for commit in walked(source)[-1].brought] == [other]
+
+
+def test_walk_can_begin_behind_a_commit(source: Builder) -> None:
+    base = source.commit({b"a": b"1"})
+    early = source.commit({b"b": b"1"}, "early", branch="early", parents=[base])
+    middle = source.commit({b"c": b"1"}, author="Grace <g@example.org>")
+    late = source.commit({b"d": b"1"}, "late", branch="late", parents=[middle])
+    first = source.commit({b"b": b"1"}, "first", parents=[middle, early])
+    second = source.commit({b"d": b"1"}, "second", parents=[first, late])
+    repository = Repository(source.path)
+    whole = walked(source)
+    for place, after in enumerate((base, middle, first, second), start=1):
+        assert list(walk_mainline(repository, second, after)) == whole[place:]
+    assert mainline_authors(repository, first, 2) == [(middle, "Grace"), (first, "Ada")]
+
+
+def test_commits_larger_than_a_block_are_whole(source: Builder, monkeypatch: pytest.MonkeyPatch) -> None:
+    source.commit({b"a%d" % number: b"1" for number in range(40)})
+    topic = source.commit({b"b": b"1"}, "word " * 50, branch="topic")
+    source.commit({b"c": b"1"})
+    source.commit({b"b": b"1"}, "merge", parents=[source.branches["main"], topic])
+    whole = walked(source)
+    for block in (1, 7, 64, 500):
+        monkeypatch.setattr("evalpipe.history.mainline._CHUNK", block)
+        assert walked(source) == whole
+
+
+def test_paths_are_plain_when_nothing_but_contents_changed(source: Builder) -> None:
+    source.commit({b"a": b"1", b"b 000000 c": b"1", b"sub": (SUBMODULE, b"1" * 40)})
+    source.commit({b"a": b"2", b"d": b"1"})
+    source.commit({b"a": None})
+    source.commit({b"sub": (SUBMODULE, b"2" * 40)})
+    source.commit({b"b 000000 c": b"2"})
+    paths = [plain_paths(commit.raw_files) for commit in walked(source)]
+    assert paths == [None, [b"a", b"d"], None, None, None]
 
 
 def test_tip_that_is_not_there(source: Builder) -> None:

@@ -5,49 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalpipe.history import messages
-
-NUMBERS = {
-    "Merge pull request #12 from ada/fix-3\n\nRepair the clock": 12,
-    "Merge pull request #12 in TEAM/clock from fix to main": 12,
-    "Merge pull request 'Repair the clock (#3)' (#12) from fix into main": 12,
-    "Merged in fix/clock (pull request #12)\n\nRepair": 12,
-    "Pull request #12: Repair the clock": 12,
-    "Merged PR 12: Repair the clock": 12,
-    "Auto merge of #12 - ada:fix, r=grace": 12,
-    "Merge #12": 12,
-    "Merge #12: Repair": 12,
-    "Repair the clock (#12)": 12,
-    "Repair the clock (#3) (#12)\n\n* more": 12,
-    'Revert "Repair the clock (#12)" (#13)': 13,
-    "Repair the clock\n\nSee merge request team/clock!12": 12,
-    "Merge branch 'fix' into 'main'\n\nRepair\n\nCloses #3\n\nSee merge request team/sub.group/clock!12\n": 12,
-    "Merge branch 'fix' into 'main'\n\nSee merge request !12": 12,
-    "Quoted\n\nSee merge request team/clock!3\n\nSee merge request team/clock!12": 12,
-}
-
-
-@pytest.mark.parametrize("message", NUMBERS)
-def test_number_of_every_forge(message: str) -> None:
-    assert messages.pull_request_number(message) == NUMBERS[message]
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        "Repair #12",
-        "Repair the clock (#12) again",
-        "Repair (fixes #12)",
-        "Repair\n\nas in (#12)",
-        'Revert "Repair the clock (#12)"',
-        "Merge branch 'fix-12'",
-        "I see merge request team/clock!12 was closed",
-        "Merge pull request 12",
-        "",
-        "\n\n",
-    ],
-)
-def test_number_that_is_none(message: str) -> None:
-    assert messages.pull_request_number(message) is None
+from evalpipe.history.messages import MergedBranch
+from evalpipe.history.pull_requests import pull_request_of
 
 
 @pytest.mark.parametrize(
@@ -61,6 +20,9 @@ def test_number_that_is_none(message: str) -> None:
         ("Merged PR 12: Repair", "Repair"),
         ("Repair the clock (#12)\n\nbody", "Repair the clock"),
         ("Merge sort for the list", "Merge sort for the list"),
+        ('Merge "Repair the clock" into main', "Repair the clock"),
+        ("Repair the clock (GH-12)", "Repair the clock"),
+        ("Pull request #12: Repair", "Repair"),
         ("", ""),
     ],
 )
@@ -81,18 +43,24 @@ def test_description_is_what_a_person_wrote() -> None:
 @pytest.mark.parametrize(
     ("subject", "branch"),
     [
-        ("Merge branch 'main' into feature", "main"),
-        ("Merge branch 'main' of github.com:team/clock", "main"),
-        ("Merge branch 'main' of https://example.org/clock into x", "main"),
-        ("Merge remote-tracking branch 'origin/main' into x", "main"),
-        ("Merge remote-tracking branch 'upstream/main'", "main"),
-        ("Merge branch 'fix/main'", "fix/main"),
-        ("Merge branches 'a' and 'b'", "a"),
+        ("Merge branch 'main' into feature", MergedBranch("main", None, "feature")),
+        ("Merge branch 'main' into 'feature/x'", MergedBranch("main", None, "feature/x")),
+        ("Merge branch 'main' of github.com:team/clock", MergedBranch("main", "github.com:team/clock", None)),
+        (
+            "Merge branch 'main' of https://example.org/clock into x",
+            MergedBranch("main", "https://example.org/clock", "x"),
+        ),
+        ("Merge remote-tracking branch 'origin/main' into x", MergedBranch("main", None, "x")),
+        ("Merge remote-tracking branch 'upstream/main'", MergedBranch("main", None, None)),
+        ("Merge remote-tracking branch 'grace/main'", MergedBranch("grace/main", None, None)),
+        ("Merge branch 'fix/main'", MergedBranch("fix/main", None, None)),
+        ("Merge branches 'a' and 'b'", MergedBranch("a", None, None)),
+        ("Merged in branch main into fix", MergedBranch("main", None, "fix")),
         ("Merge pull request #1 from ada/main", None),
         ("Merge tag 'v1'", None),
     ],
 )
-def test_merged_branch(subject: str, branch: str | None) -> None:
+def test_merged_branch(subject: str, branch: MergedBranch | None) -> None:
     assert messages.merged_branch(subject) == branch
 
 
@@ -109,16 +77,20 @@ def test_merged_branch(subject: str, branch: str | None) -> None:
     ],
 )
 def test_reverted_commit(message: str, commit: str | None) -> None:
-    assert messages.reverted_commit(message) == commit
+    assert messages.reverted_commits(message)[:1] == ([] if commit is None else [commit])
 
 
 def test_reverted_number() -> None:
-    assert messages.reverted_number('Revert "x" (#13)\n\nReverts team/clock#12') == 12
-    assert messages.reverted_number("Reverts !12") == 12
+    assert messages.reverted_number('Revert "x" (#13)\n\nReverts team/clock#12') == ("#", 12)
+    assert messages.reverted_number("Reverts !12") == ("!", 12)
+    assert messages.reverted_number("x\n\nThis reverts merge request team/clock!12") == ("!", 12)
+    assert messages.reverted_number('Back out "x"\n\nOriginal Phabricator Diff: D12') == ("D", 12)
     assert messages.reverted_number("Reverts the list #12 times") is None
 
 
-@pytest.mark.parametrize("title", ['Revert "x"', 'Reverted "x"', 'Reapply "x"', "revert: x", 'Revert: "x"'])
+@pytest.mark.parametrize(
+    "title", ['Revert "x"', 'Reverted "x"', 'Reapply "x"', "revert: x", 'Revert: "x"', 'Back out "x"', 'Backed out "x"']
+)
 def test_revert_titles(title: str) -> None:
     assert messages.is_revert_title(title)
 
@@ -179,49 +151,22 @@ def test_titles_that_are_no_release(title: str) -> None:
     assert not messages.is_release_title(title)
 
 
-@pytest.mark.parametrize(
-    ("author", "message"),
-    [
-        ("Ada", "x\n\nCo-authored-by: Claude <noreply@anthropic.com>"),
-        ("Ada", "x\n\nCo-Authored-By: Claude Opus 4.6 <noreply@anthropic.com>"),
-        ("Ada", "x\n\n🤖 Generated with [Claude Code](https://claude.com/claude-code)"),
-        ("Ada", "x\n\nCo-authored-by: Copilot <175728472+Copilot@users.noreply.github.com>"),
-        ("Ada", "x\n\nCo-authored-by: Cursor <cursoragent@cursor.com>"),
-        ("Ada", "x\n\nMade-with: Cursor"),
-        ("Ada", "x\n\nCo-authored-by: aider (gpt-5) <noreply@aider.chat>"),
-        ("Ada (aider)", "x"),
-        ("devin-ai-integration[bot]", "x"),
-        ("copilot-swe-agent[bot]", "x"),
-    ],
-)
-def test_coding_agents_are_seen(author: str, message: str) -> None:
-    assert messages.shows_coding_agent(author, message)
-
-
-@pytest.mark.parametrize(
-    ("author", "message"),
-    [
-        ("Ada", "Move the cursor\n\nCo-authored-by: Grace <g@example.org>"),
-        ("Claude Shannon", "x\n\nSigned-off-by: Claude Shannon <c@example.org>"),
-        ("dependabot[bot]", "Bump gemini from 1 to 2"),
-        ("Ada", "Parser generated with bison"),
-        ("Ada", "x\n\nCo-authored-by: Devina <d@example.org>"),
-    ],
-)
-def test_people_are_no_coding_agents(author: str, message: str) -> None:
-    assert not messages.shows_coding_agent(author, message)
+def test_picked_commits_are_in_order() -> None:
+    message = f"x\n\n(cherry picked from commit {'a' * 40})\n(cherry picked from commit {'b' * 40})\n"
+    assert messages.picked_commits(message) == ["a" * 40, "b" * 40]
+    assert messages.picked_commits("cherry picked from commit abcdef1") == []
 
 
 @given(st.text(max_size=200))
 def test_parsers_take_any_text(text: str) -> None:
-    number = messages.pull_request_number(text)
-    assert number is None or number >= 0
     assert "\n" not in messages.title_of(text)
     assert messages.description_of(text) == messages.description_of(text).strip()
     messages.merged_branch(text)
     messages.is_release_title(text)
     messages.is_revert_title(text)
-    messages.shows_coding_agent(text, text)
+    messages.reverted_commits(text)
+    messages.reverted_number(text)
+    messages.picked_commits(text)
 
 
 TITLES = st.text(st.characters(exclude_categories=["C", "Z"], exclude_characters="#!'"), min_size=1, max_size=30)
@@ -235,5 +180,7 @@ def test_number_and_title_come_back_out_of_a_forge_message(title: str, number: i
         f"Merged PR {number}: {title}",
         f"Merge branch 'fix' into 'main'\n\n{title}\n\nSee merge request team/clock!{number}",
     ):
-        assert messages.pull_request_number(message) == number
+        request = pull_request_of(message)
+        assert request is not None
+        assert request.number == number
         assert messages.title_of(message) == title or messages.description_of(title) == ""

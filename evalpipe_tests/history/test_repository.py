@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evalpipe.history.candidates import MiningRules, mine
+from evalpipe.history.candidates import MiningRules
 from evalpipe.history.errors import (
     CommitMissing,
     EmptyRepository,
@@ -19,6 +19,7 @@ from evalpipe.history.errors import (
     ShallowRepository,
     SourceUnreachable,
 )
+from evalpipe.history.mining import Mining
 from evalpipe.history.repository import Repository, update_mirror
 from evalpipe.history.scratch import ScratchObjects
 from evalpipe_tests.history.builder import Builder, git
@@ -32,16 +33,6 @@ def test_mirror_has_the_branches_and_the_default_branch_of_its_source(tmp_path: 
     assert mirror.branches() == ["main", "topic/x"]
     assert mirror.mainline_tip(None) == ("main", first)
     assert mirror.mainline_tip("topic/x") == ("topic/x", source.branches["topic/x"])
-
-
-def test_an_ordinary_clone_has_its_own_default_branch_and_not_the_one_of_its_origin(tmp_path: Path) -> None:
-    """A clone tells of `refs/remotes/origin/HEAD` too, which a pattern `HEAD` meets."""
-    source = Builder(tmp_path / "source.git")
-    first = source.commit({b"a": b"1"})
-    git(tmp_path, "clone", "--quiet", str(source.path), "clone")
-    assert update_mirror(str(tmp_path / "clone"), tmp_path / "mirror.git").mainline_tip(None) == ("main", first)
-    git(tmp_path / "clone", "checkout", "--quiet", "-b", "topic")
-    assert update_mirror(str(tmp_path / "clone"), tmp_path / "mirror.git").mainline_tip(None) == ("topic", first)
 
 
 def test_update_follows_new_rewritten_and_deleted_branches(tmp_path: Path) -> None:
@@ -345,7 +336,7 @@ def test_nothing_that_a_source_configures_is_executed(tmp_path: Path) -> None:
     mirror.keep([new])
     for repository in (mirror, Repository(checkout)):
         assert b"-1\n+2\n" in repository.diff(old, new)
-        list(mine(repository, new, MiningRules("x"), None))
+        list(Mining(repository, new, MiningRules("x"), None))
         with ScratchObjects(repository) as scratch:
             scratch.apply_patch(old, scratch.diff(old, new))
             scratch.single_commit_repository(new, "m")

@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from evalpipe.history.decision import Category, MiningReason
+from evalpipe.history.pull_requests import Forge
 from evalpipe.history.shapes import Shape
-from evalpipe_tests.history.builder import Builder
+from evalpipe_tests.history.builder import Builder, File
 from evalpipe_tests.history.mining import START, WORK, merge_of, mined, only
 
 
@@ -32,6 +33,9 @@ def test_direct_commit(clock: Builder) -> None:
         "Merged PR 12: Repair",
         "Repair\n\nSee merge request team/clock!12",
         "Merged in fix (pull request #12)\n\nRepair",
+        "Pull request #12: Repair",
+        "Repair\n\nReviewed-on: https://review.example.org/c/clock/+/12",
+        "Repair\n\nDifferential Revision: https://phab.example.org/D12",
     ],
 )
 def test_squash_of_every_forge(clock: Builder, message: str) -> None:
@@ -39,6 +43,30 @@ def test_squash_of_every_forge(clock: Builder, message: str) -> None:
     candidate = only(clock)
     assert (candidate.shape, candidate.number) == (Shape.squash, 12)
     assert candidate.candidate_id == f"clock-12-{commit[:10]}"
+
+
+def test_change_of_gerrit_without_a_number_is_a_squash(clock: Builder) -> None:
+    clock.commit(WORK, f"Repair\n\nChange-Id: I{'a' * 40}\n")
+    candidate = only(clock)
+    assert (candidate.shape, candidate.number, candidate.change_id) == (Shape.squash, None, f"I{'a' * 40}")
+
+
+@pytest.mark.parametrize(
+    ("message", "forge"),
+    [
+        ("Merge pull request #12 from grace/fix", Forge.github),
+        ("Merge pull request #12 in TEAM/clock from fix to main", Forge.bitbucket),
+        ("Merge pull request 12 from fix into main", Forge.azure_devops),
+        ("Merged in grace/fix (pull request #12)\n\nRepair", Forge.bitbucket),
+        ("Merge branch 'fix' into 'main'\n\nRepair\n\nSee merge request team/clock!12", Forge.gitlab),
+        ("Merge branch 'main' into 'main'\n\nRepair\n\nSee merge request team/clock!12", Forge.gitlab),
+    ],
+)
+def test_merge_of_every_forge(clock: Builder, message: str, forge: Forge) -> None:
+    merge_of(clock, WORK, message, "Repair")
+    candidate = only(clock)
+    assert (candidate.shape, candidate.forge, candidate.number) == (Shape.merge, forge, 12)
+    assert candidate.reason is MiningReason.kept
 
 
 def test_merge_is_one_change_by_its_branch_author(clock: Builder) -> None:
@@ -58,10 +86,25 @@ def test_rebase_merge_is_one_change(clock: Builder) -> None:
     clock.commit({b"src/clock.py": b"3\n"}, "Something else (#13)")
     change, other = mined(clock)
     assert (change.shape, change.commit, change.parent) == (Shape.rebase, last, parent)
+    assert (len(change.branch_commits), other.branch_commits) == (2, ())
     assert change.source_files == (b"src/clock.py",)
     assert (change.files_changed, change.lines_added, change.lines_removed) == (2, 2, 1)
     assert (change.reason, change.category) == (MiningReason.kept, Category.single_file_repair)
     assert (other.shape, other.number) == (Shape.squash, 13)
+
+
+@pytest.mark.parametrize(
+    "trailer",
+    [
+        "PR-URL: https://github.com/team/clock/pull/12",
+        "Part-of: <https://gitlab.example.org/team/clock/-/merge_requests/12>",
+    ],
+)
+def test_rebase_merge_by_a_trailer_is_one_change(clock: Builder, trailer: str) -> None:
+    clock.commit({b"src/clock.py": b"1\n"}, f"Repair\n\n{trailer}")
+    clock.commit({b"tests/test_clock.py": b"1\n"}, f"Test it\n\n{trailer}\n")
+    candidate = only(clock)
+    assert (candidate.shape, candidate.number, candidate.files_changed) == (Shape.rebase, 12, 2)
 
 
 def test_same_number_later_on_is_another_change(clock: Builder) -> None:
@@ -136,13 +179,72 @@ def test_octopus(clock: Builder) -> None:
     assert (candidate.shape, candidate.reason) == (Shape.octopus, MiningReason.kept)
 
 
-def test_reverts_are_linked_and_what_they_revert_stays(clock: Builder) -> None:
-    work = clock.commit(WORK, "Repair (#12)")
-    back = {b"src/clock.py": b"0\n", b"tests/test_clock.py": b"0\n"}
-    revert = clock.commit(back, f'Revert "Repair (#12)"\n\nThis reverts commit {work}.')
-    clock.commit(WORK, f'Reapply "Repair (#12)"\n\nThis reverts commit {revert}.')
-    clock.commit(back, 'Revert "Repair" (#14)\n\nReverts team/clock#12')
-    merge_of(clock, WORK, "Merge pull request #15 from a/revert", f"Take it back\n\nThis reverts commit {work}.")
-    candidates = mined(clock)
-    assert [candidate.reason for candidate in candidates] == [MiningReason.kept] + [MiningReason.revert] * 4
-    assert [candidate.reverts for candidate in candidates] == [None, work, revert, work, work]
+# Foxtrots, forks and long-lived branches, by ancestry
+
+MERGER, OTHERS = "Ada <ada@example.org>", "Grace <g@example.org>"
+
+
+def pull(clock: Builder, subject: str, others: list[str], own_authors: tuple[str, ...] = (MERGER,)) -> Builder:
+    """A merge whose first parent has the commits of `own_authors`, and its second the commits `others`."""
+    own = side = clock.branches["main"]
+    for number, author in enumerate(own_authors):
+        own = clock.commit({b"own%d" % number: b"1"}, "local work", branch="own", parents=[own], author=author)
+    brought: dict[bytes, File] = {}
+    for number, message in enumerate(others):
+        files: dict[bytes, File] = {b"src/%d.py" % number: b"1", b"tests/test_%d.py" % number: b"1"}
+        brought |= files
+        if message.startswith("Merge"):
+            tip = clock.commit(files, "work", branch=None, parents=[side], author=OTHERS)
+            side = clock.commit(files, message, branch=None, parents=[side, tip], author=OTHERS)
+        else:
+            side = clock.commit(files, message, branch=None, parents=[side], author=OTHERS)
+    clock.commit(brought, subject, parents=[own, side], author=MERGER)
+    return clock
+
+
+@pytest.mark.parametrize("subject", ["Get the others' work", "Sync", "Merged the newest state"])
+@pytest.mark.parametrize("others", [["One (#3)"], ["One (#3)", "Two (#4)"], ["Merge pull request #3 from a/b"]])
+def test_foxtrot_with_words_of_its_own_is_a_back_merge(clock: Builder, subject: str, others: list[str]) -> None:
+    merge = mined(pull(clock, subject, others))[-1]
+    assert (merge.shape, merge.reason) == (Shape.back_merge, MiningReason.back_merge)
+
+
+def test_topic_branch_merged_with_words_of_its_own_is_a_merge(clock: Builder) -> None:
+    merge = mined(pull(clock, "Get the repair", ["One", "Two"]))[-1]
+    assert (merge.shape, merge.reason) == (Shape.merge, MiningReason.kept)
+
+
+def test_main_of_a_fork_is_a_contribution_when_others_wrote_the_mainline_meanwhile(clock: Builder) -> None:
+    subject = "Merge branch 'main' of git://example.org/grace/clock"
+    contribution = mined(pull(clock, subject, ["Repair"], own_authors=(MERGER, "Joan <j@example.org>")))[-1]
+    assert (contribution.shape, contribution.reason) == (Shape.merge, MiningReason.kept)
+
+
+def test_main_merged_into_a_topic_is_a_back_merge_whoever_wrote_the_topic(clock: Builder) -> None:
+    subject = "Merge branch 'main' of git://example.org/team/clock into topic"
+    merge = mined(pull(clock, subject, ["Repair"], own_authors=(MERGER, "Joan <j@example.org>")))[-1]
+    assert merge.shape is Shape.back_merge
+
+
+def test_maintenance_branch_with_several_pull_requests_is_an_integration(clock: Builder) -> None:
+    merge = mined(pull(clock, "Merge branch '8.1.x'", ["One (#3)", "Merge pull request #4 from a/b"]))[-1]
+    assert (merge.shape, merge.number, merge.reason) == (Shape.integration, None, MiningReason.several_changes)
+
+
+def test_maintenance_branch_with_one_pull_request_forwards_it(clock: Builder) -> None:
+    merge = mined(pull(clock, "Merge branch '8.1.x'", ["Merge pull request #4 from a/b", "Change notes"]))[-1]
+    assert (merge.shape, merge.forge, merge.number) == (Shape.merge, Forge.github, 4)
+    assert merge.reason is MiningReason.kept
+
+
+@pytest.mark.parametrize(
+    ("inner", "shape"),
+    [
+        (["Merge pull request #3 from a/b", "Merge pull request #4 from a/b"], Shape.integration),
+        (["Merge pull request #3 from a/b"], Shape.merge),
+        (["Repair (#3)", "Repair (#4)"], Shape.merge),
+    ],
+)
+def test_pull_request_of_a_branch_to_which_others_were_merged(clock: Builder, inner: list[str], shape: Shape) -> None:
+    merge = mined(pull(clock, "Merge pull request #12 from team/next", inner))[-1]
+    assert (merge.shape, merge.number) == (shape, 12)

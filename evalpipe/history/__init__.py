@@ -17,7 +17,7 @@ from evalpipe.history.paths import FileKind, PathRules, steers_tests
 from evalpipe.history.pull_requests import Forge, PullRequest
 from evalpipe.history.repository import Repository, update_mirror
 from evalpipe.history.safe_paths import check_patch_result
-from evalpipe.history.scratch import ScratchObjects
+from evalpipe.history.scratch import ScratchObjects, remove_abandoned_scratch
 
 __all__ = [
     "MINING_VERSION",
@@ -45,6 +45,7 @@ __all__ = [
     "TreeNotWritten",
     "check_patch_result",
     "funnel",
+    "remove_abandoned_scratch",
     "steers_tests",
     "update_mirror",
 ]

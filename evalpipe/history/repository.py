@@ -40,9 +40,14 @@ _UPLOAD_PACK: Final = "git -c safe.directory=* upload-pack"
 class Repository(ObjectReader):
     """A git repository on this machine, opened for reading (and, when it is a mirror, for `keep`)."""
 
-    def __init__(self, path: Path) -> None:
-        """Open a bare repository or a checkout by its folder; raises NotARepository."""
+    def __init__(self, path: Path, scratch_folder: Path | None = None) -> None:
+        """Open a bare repository or a checkout by its folder; raises NotARepository.
+
+        `scratch_folder` is where `ScratchObjects` of this repository make their temporary directories; by default
+        the system's place for temporary files.
+        """
         self.path = path
+        self.scratch_folder = scratch_folder
         git_dir = path / ".git" if (path / ".git").exists() else path
         probe = GitCommand(git_dir.absolute()).attempt("rev-parse", "--show-object-format", "--absolute-git-dir")
         if probe.status != 0:

@@ -26,7 +26,10 @@ class ScratchObjects(ObjectReader):
     """A temporary bare git directory that borrows the objects of a repository; gone when the context ends."""
 
     def __init__(self, repository: Repository) -> None:
-        self._directory = Path(tempfile.mkdtemp(prefix="evalpipe-scratch-"))
+        folder = repository.scratch_folder
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+        self._directory = Path(tempfile.mkdtemp(prefix=f"evalpipe-scratch-{os.getpid()}-", dir=folder))
         git_dir = self._directory / "objects.git"
         GitCommand(None).run(
             "init",
@@ -132,3 +135,11 @@ class ScratchObjects(ObjectReader):
         if result.status != 0:
             raise TreeNotWritten(f"git does not write this tree: {result.stderr.strip()}")
         return os.fsdecode(result.stdout).strip()
+
+
+def remove_abandoned_scratch(folder: Path) -> None:
+    """Remove what killed processes left in a scratch folder: directories of processes that no longer run."""
+    for directory in folder.glob("evalpipe-scratch-*-*"):
+        pid = directory.name.split("-")[2]
+        if pid.isdigit() and not Path("/proc", pid).exists():
+            shutil.rmtree(directory, ignore_errors=True)

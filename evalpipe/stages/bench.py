@@ -17,7 +17,7 @@ from evalpipe.environments import (
     EnvironmentDefinition,
     ProcessEnvironmentBuilder,
 )
-from evalpipe.history import Repository
+from evalpipe.history import Repository, remove_abandoned_scratch
 from evalpipe.lake import Lake
 from evalpipe.runners import PytestRunner, Runner
 from evalpipe.sandbox import DockerSandbox, Sandbox, choose_sandbox
@@ -91,8 +91,15 @@ class Workbench:
     def mirror(self, name: str) -> Repository:
         """The mirror of a repository that was mined before."""
         if name not in self._mirrors:
-            self._mirrors[name] = Repository(self.mirror_path(name))
+            self._mirrors[name] = Repository(self.mirror_path(name), self._scratch_folder)
         return self._mirrors[name]
+
+    @cached_property
+    def _scratch_folder(self) -> Path:
+        """Where trees are put together: in the workspace, as everything, and cleared of what killed runs left."""
+        folder = self.workspace.state_dir / "scratch"
+        remove_abandoned_scratch(folder)
+        return folder
 
     def mirror_path(self, name: str) -> Path:
         return self.workspace.lake_dir / "repositories" / f"{name}.git"

@@ -124,7 +124,8 @@ def test_root_leaves_nothing_in_the_way_of_the_user(docker_sandbox: DockerSandbo
 
 
 def test_failing_setup_is_a_status_with_the_end_of_its_log(builder: DockerEnvironmentBuilder, base_image: str) -> None:
-    setup = ("for n in $(seq 1 100); do echo line $n; done\necho the cause >&2\nfalse\necho never",)
+    # The engine carries the two streams apart: without the pause their order is anybody's guess.
+    setup = ("for n in $(seq 1 100); do echo line $n; done\nsleep 1\necho the cause >&2\nfalse\necho never",)
     found = builder.build(EnvironmentDefinition(sandbox="docker", base=base_image, setup=setup))
     assert found.status is BuildStatus.FAILED
     assert found.image_digest is None

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from evalpipe.history.errors import CommitMissing, PatchDoesNotApply, TreeNotWritten
 from evalpipe.history.objects import EXECUTABLE_FILE, REGULAR_FILE, SYMLINK, TreeEntry
 from evalpipe.history.repository import Repository
-from evalpipe.history.scratch import ScratchObjects
+from evalpipe.history.scratch import ScratchObjects, remove_abandoned_scratch
 from evalpipe_tests.history.builder import EXECUTABLE, LINK, SUBMODULE, Builder, File, git
 
 PNG = bytes(range(256))
@@ -259,3 +261,18 @@ def test_single_commit_repository_does_not_depend_on_how_the_mirror_is_packed(so
     git(source.path, "repack", "-adfq", "--depth=50", "--window=50")
     with ScratchObjects(repository) as scratch:
         assert scratch.single_commit_repository(commits[2], "m") == loose
+
+
+def test_scratch_lies_where_the_repository_says_and_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    source = tmp_path / "source.git"
+    subprocess.run(["git", "init", "--quiet", "--bare", str(source)], check=True)
+    folder = tmp_path / "scratch"
+    with subprocess.Popen(["true"]) as gone:
+        gone.wait()
+    abandoned = folder / f"evalpipe-scratch-{gone.pid}-x"
+    abandoned.mkdir(parents=True)
+    with ScratchObjects(Repository(source, folder)):
+        (own,) = folder.glob(f"evalpipe-scratch-{os.getpid()}-*")
+        remove_abandoned_scratch(folder)
+        assert own.exists()
+    assert list(folder.iterdir()) == []

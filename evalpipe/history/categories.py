@@ -12,14 +12,14 @@ from evalpipe.history.shapes import Change
 
 def categorize(files: ChangedFiles, dependencies_changed: bool) -> tuple[Category, CategoryRule]:
     """What kind of work a change was, and the rule that says so."""
-    sources = len(files.of_kind(FileKind.source))
+    sources = len(files.by_kind.get(FileKind.source, ()))
     if dependencies_changed and sources <= 1:
         return Category.dependency_chore, CategoryRule.dependency_and_at_most_one_source_file
     if sources == 1:
         return Category.single_file_repair, CategoryRule.one_source_file
     if sources > 1:
         return Category.multi_file_feature, CategoryRule.several_source_files
-    if files.of_kind(FileKind.test):
+    if FileKind.test in files.by_kind:
         return Category.test_only, CategoryRule.tests_without_source
     return Category.other, CategoryRule.no_source
 

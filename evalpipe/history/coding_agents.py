@@ -33,6 +33,7 @@ def shows_coding_agent(author: str, message: str) -> bool:
     """Whether the author or a trailer ("Co-authored-by", "Generated with") names a coding agent."""
     if _is_agent(author):
         return True
+    # A trailer does not stand in the subject.
     if "\n\n" not in message:
         return False
     lowered = message.lower()

@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from typing import IO, Final, NamedTuple
 
 from evalpipe.history.dependencies import dependencies_changed
+from evalpipe.history.errors import GitFailed
 from evalpipe.history.inline_tests import inline_tests_changed, may_hold_inline_tests
 from evalpipe.history.mainline import FileChange
 from evalpipe.history.objects import GITLINK
@@ -45,8 +46,6 @@ _COMPARE: Final = (
     "--ignore-submodules=none",
     "--submodule=short",
 )
-_COMMIT: Final = re.compile(rb"(?m)^[0-9a-f]{40,64}\n")
-_FILE: Final = re.compile(rb"(?m)^diff --git ")
 _EDITED_LINE: Final = re.compile(rb"(?m)^[-+].*")
 
 
@@ -76,9 +75,10 @@ class EvidenceReader:
         self._open = ExitStack()
         if not changes:
             return
-        pairs = "".join(f"{change.last.commit} {change.parent}\n" for change in changes)
+        commits = [change.last.commit.encode("ascii") for change in changes]
+        pairs = "".join([f"{change.last.commit} {change.parent}\n" for change in changes])
         stream = repository.command.stream(*_COMPARE, stdin=pairs.encode("ascii"))
-        self._patches = _patches_of(self._open.enter_context(stream))
+        self._patches = _patches_of(self._open.enter_context(stream), commits)
         whole = [file for files in self._files for file in files if self._is_read_whole(file)]
         oids = [oid for file in whole for oid in _blobs_of(file)]
         self._blobs = self._open.enter_context(repository.blob_stream(oids, largest=_LARGEST))
@@ -140,28 +140,33 @@ def _blobs_of(file: FileChange) -> Iterator[bytes]:
         yield file.new_oid
 
 
-def _patches_of(stream: IO[bytes]) -> Iterator[bytes]:
-    """The patch of each commit that git was asked for, without the line that names the commit."""
-    block, place = b"", 0
-    while chunk := stream.read(_CHUNK):
-        block, place = block[place:] + chunk, 0
-        # The first line names the commit of a patch that has begun; the next such line ends it.
-        while (begin := block.find(b"\n", place)) >= 0 and (end := _COMMIT.search(block, begin)):
-            yield block[begin + 1 : end.start()]
-            place = end.start()
-    if block:
-        yield block[block.index(b"\n", place) + 1 :]
+def _patches_of(stream: IO[bytes], commits: Sequence[bytes]) -> Iterator[bytes]:
+    """The patch of each of the commits that git was asked for; a line that names the commit stands before it."""
+    block, begin = stream.read(_CHUNK), len(commits[0]) + 1 if commits else 0
+    for following in commits[1:]:
+        # No line of a patch is a bare commit id.
+        end = block.find(b"\n%s\n" % following, begin - 1)
+        while end < 0:
+            searched = len(block) - begin
+            chunk = stream.read(_CHUNK)
+            if not chunk:
+                raise GitFailed(f"git diff-tree ended before {following.decode()}")
+            block, begin = block[begin:] + chunk, 0
+            end = block.find(b"\n%s\n" % following, max(0, searched - len(following) - 2))
+        yield block[begin : end + 1]
+        begin = end + len(following) + 2
+    rest = [block[begin:], *iter(lambda: stream.read(_CHUNK), b"")]
+    yield b"".join(rest)
 
 
 def _sections_of(patch: bytes, files: Sequence[FileChange]) -> Iterator[tuple[FileChange, list[bytes]]]:
     """Each file with its parts of the patch: one, or two when it changed its type, a deletion and a creation."""
-    starts = [found.start() for found in _FILE.finditer(patch)]
-    starts.append(len(patch))
+    _nothing, *parts = (b"\n" + patch).split(b"\ndiff --git ")
     place = 0
     for file in files:
         both = file.old_mode and file.new_mode and (file.old_mode ^ file.new_mode) & _FORMAT_BITS
         end = place + (2 if both else 1)
-        yield file, [patch[starts[part] : starts[part + 1]] for part in range(place, end)]
+        yield file, parts[place:end]
         place = end
 
 

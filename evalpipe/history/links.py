@@ -81,16 +81,19 @@ def links_in(
     """
     if jira_projects or "#" in text or "!" in text or "GH-" in text or "://" in text or "issue:`" in text:
         yield from _references_in(text, place, repository, own_reference, tuple(jira_projects))
-    if ":" in text or "=" in text:
+    if "ug" in text or "UG" in text or "ssue" in text or "ix" in text or "lose" in text:
         yield from _footers_in(text, place)
 
 
 def _references_in(
     text: str, place: LinkPlace, repository: str, own_reference: str | None, jira_projects: tuple[str, ...]
 ) -> Iterator[IssueLink]:
+    references = list(_references(jira_projects).finditer(text))
+    if not references:
+        return
     closing_until = -1
     closings = {found.end() for found in _CLOSING.finditer(text)}
-    for found in _references(jira_projects).finditer(text):
+    for found in references:
         start = found.start()
         is_closing = start in closings
         if not is_closing and closing_until >= 0:

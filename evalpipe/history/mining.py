@@ -111,7 +111,7 @@ class Mining:
             if decision.reason not in (MiningReason.kept, MiningReason.repeat):
                 evidence = None
         if evidence is not None:
-            links = self._links(change, evidence)
+            links = self._links(change, files, evidence)
             problem = problem_of(change, links, self._texts)
             if decision.reason is MiningReason.kept and self._rules.require_issue and not any(map(self._is_own, links)):
                 decision = Decision(MiningReason.no_issue, "no issue of this repository is named")
@@ -131,12 +131,13 @@ class Mining:
         problem: Problem,
     ) -> Candidate:
         last = change.commits[-1]
+        commits = change.all_commits
+        request = change.pull_request
         name = candidate_id(self._rules.repository, change.number, last.commit)
-        manifests = bool(files.of_kind(FileKind.dependency))
+        manifests = FileKind.dependency in files.by_kind
         category, rule = categorize(files, manifests if evidence is None else evidence.dependencies_changed)
         if self._overrides:
             category, rule = self._overrides.applied(name, change, category, rule)
-        commits = change.all_commits
         return Candidate(
             candidate_id=name,
             repository=self._rules.repository,
@@ -144,10 +145,10 @@ class Mining:
             parent=change.parent,
             tree=last.tree,
             shape=change.shape,
-            forge=None if change.pull_request is None else change.pull_request.forge,
-            number=change.number,
+            forge=None if request is None else request.forge,
+            number=None if request is None else request.number,
             change_id=change.change_id,
-            branch_commits=tuple([one.commit for one in commits[:-1]]),
+            branch_commits=tuple([one.commit for one in commits[:-1]]) if len(commits) > 1 else (),
             subject=subject_of(last.message),
             author=last.brought[-1].author if last.brought else last.author,
             author_date=datetime.fromtimestamp(change.began, UTC),
@@ -171,15 +172,15 @@ class Mining:
             coding_agent=any(shows_coding_agent(one.author, one.message) for one in commits),
         )
 
-    def _links(self, change: Change, evidence: Evidence) -> tuple[IssueLink, ...]:
+    def _links(self, change: Change, files: ChangedFiles, evidence: Evidence) -> tuple[IssueLink, ...]:
         texts = [(commit.message, LinkPlace.merge_message) for commit in change.commits]
-        texts += [(commit.message, LinkPlace.branch_commit) for merge in change.commits for commit in merge.brought]
+        texts += [(commit.message, LinkPlace.branch_commit) for commit in change.last.brought]
         texts.append((evidence.changelog, LinkPlace.changelog))
         own = None if change.pull_request is None else change.pull_request.own_reference
         found = [
             IssueLink(f"#{number}", number, LinkPlace.changelog, LinkStrength.mention)
-            for file in change.files
-            if file.new_mode and (number := fragment_number(file.path)) is not None and f"#{number}" != own
+            for path in files.of_kind(FileKind.docs)
+            if path not in files.deleted and (number := fragment_number(path)) is not None and f"#{number}" != own
         ]
         if self._texts is not None:
             pull_request = None if change.number is None else self._texts.pull_request(change.number)
@@ -188,8 +189,9 @@ class Mining:
             for number in self._texts.closed_by(change.number, [commit.commit for commit in change.all_commits]):
                 found.append(IssueLink(f"#{number}", number, LinkPlace.pull_request, LinkStrength.closing))
         for text, place in texts:
-            found += links_in(text, place, self._rules.repository, own, self._rules.jira_projects)
-        return tuple(link for link in strongest(found) if not self._is_pull_request(link))
+            if text:
+                found += links_in(text, place, self._rules.repository, own, self._rules.jira_projects)
+        return tuple(link for link in strongest(found) if not self._is_pull_request(link)) if found else ()
 
     def _is_pull_request(self, link: IssueLink) -> bool:
         if self._texts is None or link.number is None:

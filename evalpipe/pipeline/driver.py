@@ -25,6 +25,7 @@ from evalpipe.stages.attempts import is_attempted
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.calibrating import calibration_rows, is_calibrated
 from evalpipe.stages.gradings import is_graded
+from evalpipe.stages.side_by_side import mine_ahead
 from evalpipe.stages.sweeps import AgentSweep, SampleKey, load_sweep_task_set, open_agent_sweep, sample_keys
 from evalpipe.stages.validating import ValidationPass, is_validated, second_pass_due
 
@@ -102,10 +103,12 @@ class Driver:
             raise JobFailed(job, list(_reasons(result)))
 
     def mine(self, repositories: Iterable[RepositoryConfig]) -> None:
-        """Mine each repository. Raises JobFailed after all that could be mined was."""
+        """Mine each repository, side by side. Raises JobFailed after all that could be mined was."""
         failures: list[str] = []
-        for config in repositories:
-            self._collect(failures, jobs.MINE, partition=config.name)
+        names = [config.name for config in repositories]
+        mine_ahead(self.workspace, names)
+        for name in names:
+            self._collect(failures, jobs.MINE, partition=name)
         if failures:
             raise JobFailed(jobs.MINE, failures)
 

@@ -1,16 +1,16 @@
 """Rows that are not stored yet: they wait on disk until all of them are known, so that memory does not hold them."""
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import pyarrow as pa
 
 from evalpipe.lake.files import make_folder, naming_a_full_disk
 from evalpipe.lake.schemas import SCHEMAS
-from evalpipe.lake.tables import Row, arrow_table
+from evalpipe.lake.tables import arrow_table_of
 
 
 class Spool:
@@ -31,9 +31,9 @@ class Spool:
     ) -> None:
         self._file.close()
 
-    def add(self, rows: Sequence[Row]) -> None:
-        """Append rows. Raises LakeError for those that are not what the table declares, and DiskFullError."""
-        chunk = arrow_table(self._table, rows)
+    def add(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Append rows by their columns. Raises LakeError for what the table does not declare, and DiskFullError."""
+        chunk = arrow_table_of(self._table, columns)
         with naming_a_full_disk(self._folder):
             self._writer.write_table(chunk)
 

@@ -143,13 +143,27 @@ def arrow_table(table: str, rows: Sequence[Row]) -> pa.Table:
         if unknown or missing:
             fault = f"unknown columns {sorted(unknown)}" if unknown else f"nothing in the columns {missing}"
             raise LakeError(f"a row for {table} has {fault}")
-    columns = []
+    return arrow_table_of(table, {name: [row.get(name) for row in rows] for name in schema.names})
+
+
+def arrow_table_of(table: str, columns: Mapping[str, Sequence[Any]]) -> pa.Table:
+    """Columns of equal length as an Arrow table of the declared schema, of which there must be no other.
+
+    Raises LakeError as `Lake.write` does.
+    """
+    schema = SCHEMAS[table]
+    if columns.keys() != set(schema.names):
+        raise LakeError(f"columns for {table} are not those declared: {sorted(columns.keys() ^ set(schema.names))}")
+    arrays = []
     for column in schema:
         try:
-            columns.append(pa.array([row.get(column.name) for row in rows], column.type))
+            array = pa.array(columns[column.name], column.type, from_pandas=False)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise LakeError(f"the column {column.name} of {table} cannot hold its values: {error}") from error
-    return pa.Table.from_arrays(columns, schema=schema)
+        if array.null_count and not column.nullable:
+            raise LakeError(f"the column {column.name} of {table} has rows with nothing in it")
+        arrays.append(array)
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _read_file(table: str, path: Path) -> pa.Table:

@@ -103,9 +103,10 @@ class Driver:
             raise JobFailed(job, list(_reasons(result)))
 
     def mine(self, repositories: Iterable[RepositoryConfig]) -> None:
-        """Mine each repository, side by side. Raises JobFailed after all that could be mined was."""
+        """Mine each repository, side by side. Raises JobFailed after all that could be mined was, and DiskFullError."""
         failures: list[str] = []
         names = [config.name for config in repositories]
+        _require_room(self.workspace)
         mine_ahead(self.workspace, names)
         for name in names:
             self._collect(failures, jobs.MINE, partition=name)

@@ -162,13 +162,13 @@ def _store(bench: Workbench, name: str, look: HistoryLook) -> MiningSummary:
     summary = MiningSummary()
     if look.mining is not None:
         with Spool(TABLE, bench.lake.root) as spool:
-            kept_commits: list[str] = []
+            newest: list[str] = []
             candidates = iter(look.mining)
             while batch := list(islice(candidates, _ROWS_AT_ONCE)):
-                spool.add([_row(candidate, look.key) for candidate in batch])
-                kept = (candidate for candidate in batch if candidate.reason is MiningReason.kept)
-                kept_commits += [commit for one in kept for commit in (one.commit, one.parent) if commit]
-            look.repository.keep(kept_commits)
+                spool.add(_columns(batch, look.key))
+                newest = [batch[-1].commit]
+            # It reaches all the others, so that they stay when the team rewrites the mainline.
+            look.repository.keep(newest)
             chunks = chain(_first_rows(bench, name, look.known), spool.chunks())
             bench.lake.write_tables(TABLE, _with_reverts(chunks, look.mining.reverted_by), name)
     for chunk in bench.lake.chunks(TABLE, name, columns=("candidate_id", "reason")):
@@ -225,13 +225,13 @@ def _with_reverts(chunks: Iterable[pa.Table], reverted_by: Mapping[str, str]) ->
         yield chunk.set_column(place, chunk.schema.field(place), pa.array(values, pa.string()))
 
 
-def _row(candidate: Candidate, key: str) -> dict[str, Any]:
-    return {
-        **candidate._asdict(),
-        "issues": [
-            {"key": link.key, "found_in": link.found_in.value, "strength": link.strength.value}
-            for link in candidate.issues
-        ],
-        "reverted_by": None,
-        "mining_key": key,
-    }
+def _columns(candidates: Sequence[Candidate], key: str) -> dict[str, Sequence[Any]]:
+    """Candidates as columns of the table."""
+    columns: dict[str, Sequence[Any]] = dict(zip(Candidate._fields, zip(*candidates, strict=True), strict=True))
+    columns["issues"] = [
+        [{"key": link.key, "found_in": link.found_in, "strength": link.strength} for link in links]
+        for links in columns["issues"]
+    ]
+    columns["reverted_by"] = [None] * len(candidates)
+    columns["mining_key"] = [key] * len(candidates)
+    return columns

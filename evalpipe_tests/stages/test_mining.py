@@ -204,7 +204,7 @@ def test_failure_leaves_the_stored_rows(place: Place, monkeypatch: pytest.Monkey
         raise HistoryError("no")
 
     with monkeypatch.context() as patched:
-        patched.setattr(mining, "_row", refuse)
+        patched.setattr(mining, "_columns", refuse)
         with pytest.raises(HistoryError):
             place.mine()
     assert place.bench.lake.rows("candidate_commits", "clock") == rows

@@ -9,7 +9,13 @@ from typing import Final, NamedTuple
 from evalpipe.history.inline_tests import may_hold_inline_tests
 from evalpipe.history.ledger import Relations
 from evalpipe.history.mainline import plain_paths
-from evalpipe.history.messages import is_release_title, is_revert_title, reverted_commits, reverted_number
+from evalpipe.history.messages import (
+    is_release_title,
+    is_revert_title,
+    is_update_title,
+    reverted_commits,
+    reverted_number,
+)
 from evalpipe.history.objects import GITLINK
 from evalpipe.history.paths import FileKind, PathRules
 from evalpipe.history.shapes import Change, Shape
@@ -35,7 +41,7 @@ class MiningReason(StrEnum):
     submodule_only = auto()
     docs_only = auto()
     dependency_only = auto()
-    """Dependency manifests and nothing else but documentation."""
+    """Dependency manifests and nothing else but documentation; or its title is a bot's for newer versions."""
     generated_only = auto()
     """Generated or vendored files and nothing else but documentation."""
     too_many_files = auto()
@@ -169,6 +175,8 @@ def _by_history(change: Change, files: ChangedFiles) -> Decision | None:
         return Decision(MiningReason.revert, title)
     if is_release_title(title):
         return Decision(MiningReason.release, title)
+    if is_update_title(title):
+        return Decision(MiningReason.dependency_only, title)
     return None
 
 
@@ -191,6 +199,8 @@ def _by_files(files: ChangedFiles, max_files: int) -> Decision | None:
     counted = files.total - len(kinds.get(FileKind.generated, ()))
     if counted > max_files:
         return Decision(MiningReason.too_many_files, f"{counted} files, {max_files} are allowed")
+    if not tests and not sources:
+        return Decision(MiningReason.no_source, "neither source nor test files")
     if not tests:
         return Decision(MiningReason.no_tests, f"{len(sources)} source files")
     if files.deleted.issuperset(tests):

@@ -59,10 +59,10 @@ _NUMBER_GROUPS: Final = ("url_number", "number", "gh_number", "role_number")
 _MERGE_REQUEST_KINDS: Final = ("merge_requests", "pull-requests")
 # GitLab's list of words, which contains GitHub's.
 _CLOSING: Final = re.compile(
-    r"(?i)\b(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?)\b:?\s*"
-    r"(?:issues?\s*|bugs?\s*)?\[?"
+    r"(?i)\b(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?"
+    r"|solv(?:e[sd]?|ing))\b:?\s*(?:for\s+)?(?:(?:this|the|an?)\s+)?(?:issues?:?\s*|bugs?:?\s*|GH\s+)?\[?"
 )
-_BETWEEN: Final = re.compile(r"(?i)\]?(?:\s*(?:,|&|\band\b)\s*)+\[?")
+_BETWEEN: Final = re.compile(r"(?i)\]?(?:(?:\s*(?:,|&|\band\b)\s*)+|[ \t]+)(?:GH\s+)?\[?")
 # Gerrit's and Chromium's footers, where a bare number is an issue and `tracker:12` is another tracker's.
 _FOOTER: Final = re.compile(
     r"(?im)^(?P<word>bugs?|issues?|fix(?:es|ed)?|closes)[ \t]*[:=][ \t]*"

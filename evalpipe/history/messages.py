@@ -14,6 +14,7 @@ _MERGED_BRANCH: Final = (
         r"Merge (?:remote-tracking )?branch(?:es)? '(?:(?:origin|upstream)/)?(?P<name>[^']+)'"
         r"(?: of (?P<place>\S+))?(?: into '?(?P<target>[^\s']+))?"
     ),
+    re.compile(r"Merge tag '(?P<name>[^']+)'(?: of (?P<place>\S+))?(?: into '?(?P<target>[^\s']+))?"),
     re.compile(r"Merged? (?:in )?branch (?P<name>[^\s']+)(?P<place>)? into '?(?P<target>[^\s']+)"),
 )
 
@@ -44,15 +45,34 @@ _RELEASE: Final = re.compile(
     rf"""(?ix) \A (?:(?:chore|build|ci|release|misc)(?:\([\w/.-]*\))?!?:\s*)?
     (?: (?:cut|publish|tag|prepar(?:e|ing|ation)|start|finish|make|new)?\s*(?:for|of|the)?\s*(?:the\s)?
         (?:new\s)?releas(?:e|ing)(?:\s(?:of|for|version))?\s+(?:[\w-]+\s+)?{_VERSION}\b.*
-      | {_VERSION}(?:\s+(?:\w+\s+)?release!?)?
+      | {_VERSION}(?:\s+(?:\w+\s+)?release!?(?:\s*\([^()]*\))?)?
+      | open(?:ed|ing)?\s+up\s+for\s+{_VERSION}
+      | this\s+is\s+(?:version\s+)?{_VERSION}\.?
       | (?:bump|update|set|increase|increment)s?\s+(?:the\s+)?(?:[\w-]+\s+)?versions?(?:\s+(?:number|string))?
         (?:\s+(?:to|from|for)\b.*|:\s*{_VERSION}.*)?
+      | bump(?:ed|s)?\s+to\s+dev(?:elopment)?\s+version
       | version\s+(?:bump|{_VERSION})
       | bump(?:ed|s)?\s+(?:to\s+)?{_VERSION}.*
       | prepar(?:e|ing)\s+(?:for\s+)?(?:the\s+)?(?:next\s+)?release(?:\s+{_VERSION}.*)?
       | prepar(?:e|ing)\s+(?:for\s+)?{_VERSION}(?:\s+release)?
       | (?:back\s+to|begin|start(?:\s+of)?)\s+(?:the\s+)?(?:next\s+)?development(?:\s+(?:of|on|for)?\s*{_VERSION})?
     ) \Z"""
+)
+
+
+# What bots call their updates: pre-commit.ci's, and Dependabot's with or without a conventional prefix.
+_UPDATE: Final = re.compile(
+    r"(?i)(?:\[pre-commit\.ci\] pre-commit autoupdate"
+    r"|(?:\w+(?:\([\w/., -]*\))?!?:\s*)?bump (?:the [\w./@-]+ group\b.*|\S+ from \S+ to \S+(?: in \S+)?))\Z"
+)
+_CHANGELOG_TITLE: Final = re.compile(
+    r"(?i)(?:(?:add|update|fix|write)(?:ed|d|s)?\s+(?:the\s+|a\s+)?)?(?:change[ -]?log|changes|release notes)"
+    r"(?:\s+(?:entry|entries))?(?:\s+(?:for|of)\b.*)?\.?\Z"
+)
+# Names of branches and tags that a release is made from.
+_RELEASE_LINE: Final = re.compile(
+    r"(?i)(?:[\w.-]+/)?(?:(?:release|releases|maint|maintenance|support|stable)[/-])?v?\d+(?:\.(?:\d+|x))+"
+    r"(?:[-_.]?(?:maintenance|maint|stable|x|dev))?\Z|(?:[\w.-]+/)?(?:stable|release|maint|maintenance)\Z"
 )
 
 
@@ -65,6 +85,32 @@ class MergedBranch(NamedTuple):
     name: str
     place: str | None
     target: str | None
+
+    @property
+    def is_checked_out_fork(self) -> bool:
+        """Whether it was merged into a branch named after the fork's owner, as forges tell reviewers to do."""
+        owner = re.search(r"[:/]([^/:]+)/[^/]+\Z", self.place or "")
+        return owner is not None and re.match(re.escape(owner[1]) + "[-/_]", self.target or "") is not None
+
+
+def is_changelog_title(title: str) -> bool:
+    """Whether a title says that only the changelog was written."""
+    return _CHANGELOG_TITLE.match(title) is not None
+
+
+def is_release_line(name: str) -> bool:
+    """Whether a branch or tag is called as one that a release is made from (`8.1.x`, `4.x-maintenance`, `stable`)."""
+    return _RELEASE_LINE.match(name) is not None
+
+
+def is_update_title(title: str) -> bool:
+    """Whether a title is a bot's for newer versions of dependencies or tools."""
+    return _UPDATE.match(title) is not None
+
+
+def is_boilerplate(subject: str) -> bool:
+    """Whether a subject is a merge's that git or a forge wrote, so that it says nothing of the change."""
+    return _BOILERPLATE.match(subject) is not None
 
 
 def subject_of(message: str) -> str:

@@ -28,7 +28,7 @@ from evalpipe.history.problem import Problem, ProblemSource, problem_of
 from evalpipe.history.repository import Repository
 from evalpipe.history.shapes import Change, changes_of
 
-MINING_VERSION: Final = 2
+MINING_VERSION: Final = 3
 """Goes up with every change of the rules in this folder, so that what was mined by older ones is mined again."""
 
 # So many changes share a git process that reads contents; twice as many are held in memory.

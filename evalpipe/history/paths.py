@@ -36,7 +36,9 @@ class FileKind(StrEnum):
 
 _SOURCE_EXTENSIONS: Final = frozenset(
     b"py pyi pyx pxd go rs js jsx mjs cjs ts tsx mts cts vue svelte java kt kts cs rb rake php phtml "
-    b"c h cc cpp cxx c++ hh hpp hxx h++ ipp inl".split()
+    b"c h cc cpp cxx c++ hh hpp hxx h++ ipp inl "
+    # Grammars that become code at build time, and jq's own language.
+    b"y yy ypp l ll lpp g4 re2c peg pest lalrpop jq".split()
 )
 # Folders named `spec` hold tests in these languages; elsewhere a specification.
 _SPEC_FOLDER_EXTENSIONS: Final = frozenset(b"rb js jsx mjs cjs ts tsx php".split())
@@ -55,9 +57,10 @@ _CHANGELOG_FOLDERS: Final = frozenset(
     b"changelog changelogs changelog.d changes changes.d .changes news newsfragments releasenotes .changeset".split()
 )
 # Scripts that serve the project and are no product; only at the root of the repository.
-_TOOLING_FOLDERS: Final = frozenset(
-    b"scripts script tools tool ci build_tools bench benches benchmark benchmarks devtools etc misc".split()
-)
+_TOOLING_FOLDERS: Final = frozenset(b"scripts script tools tool ci build build_tools devtools etc misc".split())
+# Measurements and scratch files are no product wherever they stand.
+_BENCH_FOLDERS: Final = frozenset(b"bench benches benchmark benchmarks".split())
+_SCRATCH_NAME: Final = re.compile(rb"(?:play|playground|scratch|sandbox)\.[cm]?[jt]sx?\Z")
 _TOOLING_NAMES: Final = frozenset(
     b"noxfile.py tasks.py fabfile.py dodo.py manage.py versioneer.py conanfile.py dangerfile.js gulpfile.js "
     b"gruntfile.js rakefile build.rs build.gradle.kts settings.gradle.kts".split()
@@ -178,7 +181,9 @@ def default_kind(path: bytes) -> FileKind:
         return FileKind.docs
     if extension not in _SOURCE_EXTENSIONS or name.lower() in _TOOLING_NAMES:
         return FileKind.other
-    if any(folder.startswith(b".") for folder in lowered) or (lowered and lowered[0] in _TOOLING_FOLDERS):
+    if any(folder.startswith(b".") or folder in _BENCH_FOLDERS for folder in lowered):
+        return FileKind.other
+    if (lowered and lowered[0] in _TOOLING_FOLDERS) or _SCRATCH_NAME.match(name):
         return FileKind.other
     return FileKind.source
 

@@ -4,14 +4,15 @@ The rules for a merge, in order:
 
 1. It brought no commit that the mainline did not have: a back-merge.
 2. A forge merged it as a pull request: a merge, whatever its branch was called; but an integration when two or more
-   pull requests had been merged to its branch before.
+   pull requests had been merged to its branch before, or stand, by more than one author, among all that it brought.
 3. Its subject says that the mainline was merged: a back-merge. That is how a foxtrot shows: a topic branch took in the
    mainline, and the mainline was then moved forward to it, so that the difference to the first parent is other people's
    work. But `Merge branch 'main' of <address>` and `... into main` are contributions from a fork when others than the
-   merger wrote the mainline since the two parted.
+   merger wrote the mainline since the two parted, and so is a merge into a branch that is named after the fork's owner.
 4. Pull requests or merges stand on the other side's own line, the merger alone wrote the mainline's side, and the
    subject names no branch: a foxtrot with words of its own, so a back-merge.
-5. Two or more pull requests stand there: an integration. One: the same change, forwarded, with its number.
+5. Two or more pull requests stand there, or it is a line that releases are made from, with several changes: an
+   integration. One pull request: the same change, forwarded, with its number.
 6. Anything else is a merge; with three or more parents an octopus. GitLab's squash with merge commit (parents B and S,
    S on top of B, the same tree) is a merge too: only the merge is on the first-parent line, so it is one change.
 
@@ -21,13 +22,21 @@ with Gerrit's Change-Id, is a squash; without any of these it is direct.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum, auto
 from typing import Final, NamedTuple
 
-from evalpipe.history.ancestry import OtherSide, RecentAuthors, other_side
+from evalpipe.history.ancestry import OtherSide, RecentAuthors, brings_pull_requests, other_side
 from evalpipe.history.mainline import BranchCommit, FileChange, MainlineCommit, parsed_files
-from evalpipe.history.messages import MergedBranch, merged_branch, subject_of, title_of
+from evalpipe.history.messages import (
+    MergedBranch,
+    is_boilerplate,
+    is_release_line,
+    merged_branch,
+    subject_of,
+    title_of,
+)
 from evalpipe.history.pull_requests import Forge, PullRequest, change_id_of, pull_request_of
 
 # Names that a mainline goes by; `git pull` on any of them makes a foxtrot.
@@ -95,7 +104,7 @@ class Change(NamedTuple):
         A merge that says nothing of its own is called as the only commit that it brought.
         """
         title = title_of(self.commits[0].message)
-        if len(self.last.brought) == 1 and title == subject_of(self.commits[0].message):
+        if len(self.last.brought) == 1 and is_boilerplate(title) and title == subject_of(self.commits[0].message):
             return title_of(self.last.brought[0].message)
         return title
 
@@ -138,14 +147,20 @@ def changes_of(
             yield Change(Shape.squash if change_id else Shape.direct, None, change_id, (commit,))
         else:
             yield sorter.change_of(commit, request)
-        sorter.authors.add(commit.commit, commit.author)
+        sorter.authors.add(commit.commit, commit.author, commit)
     if run:
         yield _linear_change(run, request_of_run)
 
 
 def _linear_change(run: Sequence[MainlineCommit], request: PullRequest) -> Change:
     shape = Shape.squash if len(run) == 1 else Shape.rebase
+    if shape is Shape.squash and len(set(_SQUASHED.findall(run[0].message))) > 1:
+        shape = Shape.integration
     return Change(shape, request, change_id_of(run[0].message), tuple(run))
+
+
+# What GitHub lists of a squashed branch: pull requests that had been squashed there.
+_SQUASHED: Final = re.compile(r"(?m)^\* .*\(#(\d+)\)[ \t\r]*$")
 
 
 class _MergeSorter:
@@ -163,6 +178,7 @@ class _MergeSorter:
         if request is not None:
             may_integrate = sum([len(commit.parents) > 1 for commit in merge.brought]) > 1
             is_integration = may_integrate and other_side(merge).merged_pull_requests > 1
+            is_integration = is_integration or brings_pull_requests(merge)
             return self._change(Shape.integration if is_integration else ordinary, request, merge)
         side = other_side(merge)
         branch = merged_branch(merge.message)
@@ -171,7 +187,7 @@ class _MergeSorter:
         has_team_work = bool(side.pull_requests or side.merges)
         if branch is None and has_team_work and self.authors.are_only(merge.author, side.parted):
             return self._change(Shape.back_merge, None, merge)
-        if len(side.pull_requests) > 1:
+        if len(side.pull_requests) > 1 or self._is_release_line(merge, branch, side):
             return self._change(Shape.integration, None, merge)
         return self._change(ordinary, next(iter(side.pull_requests), None), merge)
 
@@ -179,11 +195,20 @@ class _MergeSorter:
     def _change(shape: Shape, request: PullRequest | None, merge: MainlineCommit) -> Change:
         return Change(shape, request, change_id_of(merge.message), (merge,))
 
+    @staticmethod
+    def _is_release_line(merge: MainlineCommit, branch: MergedBranch | None, side: OtherSide) -> bool:
+        """Whether the other side is a line that releases are made from, with two or more changes besides these."""
+        if side.releases:
+            return side.changes > 1
+        return side.changes > 2 and branch is not None and is_release_line(branch.name)
+
     def _is_pull(self, merge: MainlineCommit, branch: MergedBranch, side: OtherSide) -> bool:
         """Whether the subject says that the mainline was merged, and the graph does not speak against it."""
         if branch.name not in self._names:
             return False
+        is_from_elsewhere = branch.place is not None or branch.target is not None
+        if branch.is_checked_out_fork:
+            return False
         if branch.target not in (None, *self._names):
             return True
-        is_from_elsewhere = branch.place is not None or branch.target is not None
         return not is_from_elsewhere or self.authors.are_only(merge.author, side.parted)

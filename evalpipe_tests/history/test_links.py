@@ -25,6 +25,11 @@ def found(
         ("closes issue #12.", [("#12", 12, CLOSING)]),
         ("Resolves GH-12", [("#12", 12, CLOSING)]),
         ("Implements #12", [("#12", 12, CLOSING)]),
+        ("Solves issue #12", [("#12", 12, CLOSING)]),
+        ("fix for issue #12", [("#12", 12, CLOSING)]),
+        ("Fixes this issue: https://github.com/team/clock/issues/12", [("#12", 12, CLOSING)]),
+        ("Fixes GH #12", [("#12", 12, CLOSING)]),
+        ("Closes #1 #2", [("#1", 1, CLOSING), ("#2", 2, CLOSING)]),
         (
             "Fixes #1, #2 and #3; see #4",
             [("#1", 1, CLOSING), ("#2", 2, CLOSING), ("#3", 3, CLOSING), ("#4", 4, MENTION)],

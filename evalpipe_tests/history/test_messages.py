@@ -57,7 +57,8 @@ def test_description_is_what_a_person_wrote() -> None:
         ("Merge branches 'a' and 'b'", MergedBranch("a", None, None)),
         ("Merged in branch main into fix", MergedBranch("main", None, "fix")),
         ("Merge pull request #1 from ada/main", None),
-        ("Merge tag 'v1'", None),
+        ("Merge tag 'v1'", MergedBranch("v1", None, None)),
+        ("Merge tag '3.12.0' into next", MergedBranch("3.12.0", None, "next")),
     ],
 )
 def test_merged_branch(subject: str, branch: MergedBranch | None) -> None:

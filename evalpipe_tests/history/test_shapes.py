@@ -242,9 +242,40 @@ def test_maintenance_branch_with_one_pull_request_forwards_it(clock: Builder) ->
     [
         (["Merge pull request #3 from a/b", "Merge pull request #4 from a/b"], Shape.integration),
         (["Merge pull request #3 from a/b"], Shape.merge),
+        # By one author: people write `(#12)` for issues too.
         (["Repair (#3)", "Repair (#4)"], Shape.merge),
     ],
 )
 def test_pull_request_of_a_branch_to_which_others_were_merged(clock: Builder, inner: list[str], shape: Shape) -> None:
     merge = mined(pull(clock, "Merge pull request #12 from team/next", inner))[-1]
     assert (merge.shape, merge.number) == (shape, 12)
+
+
+@pytest.mark.parametrize("subject", ["Merge tag '3.12.0'", "Merge branch '3.x'", "Get what was released"])
+def test_line_with_a_release_and_several_changes_is_an_integration(clock: Builder, subject: str) -> None:
+    merge = mined(pull(clock, subject, ["Repair the hand", "Wind the spring", "Release 3.12.0"]))[-1]
+    assert (merge.shape, merge.reason) == (Shape.integration, MiningReason.several_changes)
+
+
+def test_release_line_with_one_change_forwards_it(clock: Builder) -> None:
+    merge = mined(pull(clock, "Merge tag '3.12.1'", ["Repair the hand", "Update changelog", "Release 3.12.1"]))[-1]
+    assert (merge.shape, merge.reason) == (Shape.merge, MiningReason.kept)
+
+
+def test_pull_request_that_brings_those_of_several_authors_is_an_integration(clock: Builder) -> None:
+    base = clock.branches["main"]
+    tip = clock.commit({b"src/a.py": b"1"}, "One (#3)", branch=None, parents=[base], author=OTHERS)
+    tip = clock.commit({b"tests/test_a.py": b"1"}, "Two (#4)", branch=None, parents=[tip], author=MERGER)
+    files: dict[bytes, File] = {b"src/a.py": b"1", b"tests/test_a.py": b"1"}
+    clock.commit(files, "Merge pull request #12 from team/next", parents=[base, tip])
+    assert mined(clock)[-1].shape is Shape.integration
+
+
+def test_squash_of_several_squashed_pull_requests_is_an_integration(clock: Builder) -> None:
+    clock.commit(WORK, "Merge next (#12)\n\n* Repair the hand (#3)\r\n\r\n* Wind the spring (#4)\r\n")
+    assert only(clock).shape is Shape.integration
+
+
+def test_fork_merged_into_a_branch_named_after_its_owner_is_a_contribution(clock: Builder) -> None:
+    subject = "Merge branch 'main' of https://example.org/grace/clock into grace-main"
+    assert mined(pull(clock, subject, ["Repair"]))[-1].shape is Shape.merge

@@ -10,6 +10,7 @@ from evalpipe.history.inline_tests import may_hold_inline_tests
 from evalpipe.history.ledger import Relations
 from evalpipe.history.mainline import plain_paths
 from evalpipe.history.messages import (
+    has_long_subject,
     is_release_title,
     is_revert_title,
     is_update_title,
@@ -173,7 +174,7 @@ def _by_history(change: Change, files: ChangedFiles) -> Decision | None:
     title = change.title
     if _is_revert(change, title):
         return Decision(MiningReason.revert, title)
-    if is_release_title(title):
+    if is_release_title(title) and not has_long_subject(change.last.message):
         return Decision(MiningReason.release, title)
     if is_update_title(title):
         return Decision(MiningReason.dependency_only, title)

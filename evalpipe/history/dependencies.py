@@ -44,6 +44,14 @@ _REQUIREMENT_LINE: Final = re.compile(
 )
 
 
+# MSBuild projects list their own files and settings too.
+_PROJECT_FILE: Final = re.compile(rb".*\.(?:cs|fs|vb)proj\Z")
+_PROJECT_LINE: Final = re.compile(
+    rb"(?i)<(?:Package|Project|DotNetCliTool)Reference\b|<Reference\s+Include=\"(?!System\b|Microsoft\.CSharp\b|mscorlib\b)"
+    rb"|<PackageVersion\b|<HintPath\b|<TargetFrameworks?\b"
+)
+
+
 def dependencies_changed(path: bytes, old: bytes, new: bytes) -> bool:
     """Whether a manifest of this name says something else about dependencies; empty content is a missing file.
 
@@ -52,6 +60,8 @@ def dependencies_changed(path: bytes, old: bytes, new: bytes) -> bool:
     name = path.rpartition(b"/")[2].lower()
     if name in _MIXED_LINES:
         return any(_REQUIREMENT_LINE.search(line) for line in changed_lines(old, new))
+    if _PROJECT_FILE.match(name):
+        return any(_PROJECT_LINE.search(line) for line in changed_lines(old, new))
     try:
         if name in _MIXED_TOML:
             return _places(_toml(old), _TOML_PLACES) != _places(_toml(new), _TOML_PLACES)

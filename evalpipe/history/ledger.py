@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from evalpipe.history.messages import picked_commits, reverted_commits, reverted_number
+from evalpipe.history.messages import may_revert, picked_commits, reverted_commits, reverted_number
 from evalpipe.history.pull_requests import Forge, PullRequest
 from evalpipe.history.shapes import Change
 
@@ -106,8 +106,7 @@ class Ledger:
         reverted: list[int] = []
         picked: int | None = None
         for commit in commits:
-            # Nearly all messages have neither word.
-            if "everts" in commit.message or "Original Phab" in commit.message:
+            if may_revert(commit.message):
                 reverted += self._reverted_in(commit.message)
             if "cherry" in commit.message and picked is None:
                 picked = self._picked_by(change)
@@ -143,7 +142,7 @@ class Ledger:
             return self._by_patch[patch_id]
         if change.pull_request is not None and files:
             same = self._by_request.get(_as_integer(change.pull_request))
-            if same is not None and self._files[same] == hash(files):
+            if same is not None and same not in reverted and self._files[same] == hash(files):
                 return same
         return None
 

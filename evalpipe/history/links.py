@@ -55,6 +55,8 @@ _REFERENCE: Final = (
     rf"|\bGH-(?P<gh_number>{_NUMBER})\b"
     rf"|:(?:gh)?issue:`(?P<role_number>{_NUMBER})`"
 )
+# Lines that name the pull request itself.
+_OF_ITSELF: Final = re.compile(r"(?m)^(?:GitHub-Pull-Request|Pull Request resolved|PR-URL|Reviewed-on): \S+[ \t]*$")
 _NUMBER_GROUPS: Final = ("url_number", "number", "gh_number", "role_number")
 _MERGE_REQUEST_KINDS: Final = ("merge_requests", "pull-requests")
 # GitLab's list of words, which contains GitHub's.
@@ -88,6 +90,8 @@ def links_in(
 def _references_in(
     text: str, place: LinkPlace, repository: str, own_reference: str | None, jira_projects: tuple[str, ...]
 ) -> Iterator[IssueLink]:
+    if "Pull" in text or "PR-URL" in text or "Reviewed-on" in text:
+        text = _OF_ITSELF.sub("", text)
     references = list(_references(jira_projects).finditer(text))
     if not references:
         return

@@ -21,6 +21,8 @@ _MERGED_BRANCH: Final = (
 _BOILERPLATE: Final = re.compile(
     r"(?:Merge(?:d)? (?:pull request|branch|branches|remote-tracking branch|in|tag)\b|Merge #\d|Auto merge of #)"
 )
+# bors and homu: several pull requests at once.
+_BATCH: Final = re.compile(r"Merge #\d+(?:,? #\d+)+\s*\Z")
 _TITLE_AFTER_FORM: Final = re.compile(r"(?:Merged PR \d+: |Pull request #\d+: )")
 _NUMBER_AT_END: Final = re.compile(r"\s*\((?:#|GH-)\d+\)\s*\Z")
 # Gitea's and Forgejo's, and Gerrit's.
@@ -37,23 +39,40 @@ _REVERTED_NUMBER: Final = re.compile(
     r"(?m)^(?:This )?[Rr]everts (?:merge request |pull request )?(?:[\w.-]+/[\w./-]+)?([#!])(\d+)\b"
     r"|^Original Phabricator Diff: (D)(\d+)\b"
 )
-_REVERT_TITLE: Final = re.compile(r'(?i)(?:revert|reapply|back(?:ed)?[ -]?out)(?:ed|s)?[: ]\W*"|revert:')
+_REVERT_TITLE: Final = re.compile(
+    r"""(?ix) (?:[\w./-]+:\ )?  # the part of the product that Go's titles begin with
+    (?: (?:revert|reapply|back(?:ed)?[ -]?out)(?:ed|s)?[: ]\W*" | revert:
+      | (?:revert(?:ed|ing|s)?|back(?:ed|ing)?[ -]?out)\s (?:(?:commit|changeset|diff|revision)\s)?
+        (?: D(?P<diff>\d{3,}) | (?P<commit>(?=[a-f]*\d)[0-9a-f]{7,64}) )\b
+    )"""
+)
+# A squash lists the messages of its commits, one of which may have reverted another.
+_LISTED_COMMIT: Final = re.compile(r"(?m)^\* (?![0-9a-f]{7,64}\b)\S")
 _PICKED: Final = re.compile(r"\((?:cherry picked|cherry-picked) from commit ([0-9a-f]{7,64})\)")
 
 _VERSION: Final = r"v?\d+\.\d+(?:\.\d+)*(?:[-.+]?(?:alpha|beta|rc|dev|post|pre|a|b|snapshot)[-.]?\d*)?"
+# Whose version it is, when the title says so; `Bump the Go version` is about a tool.
+_WHOSE: Final = r"(?:(?:new|next|dev(?:elopment)?|release|package|project|crate|gem|library|module|assembly)\s+)?"
+_TAIL: Final = rf"""(?:(?:\s*(?:->|=>|:)\s*|\s+)(?:(?:to|from|for)\s+)?(?:the\s+)?(?:next\s+)?
+    (?:{_VERSION}|v?\d+(?::\d+)+|(?:alpha|beta|rc|pre)\d*|release|dev(?:elopment)?(?:\s+(?:version|cycle|iteration))?))*
+    (?:\s*(?:,|and|\+)\s*(?:update\s+)?(?:the\s+)?(?:changelog|changes|history|release\s+notes))?\.?"""
+_BARE_RELEASE: Final = re.compile(r"(?i)(?:chore|build|ci)(?:\([\w/.-]*\))?!?:\s*release[sd]?\Z")
 _RELEASE: Final = re.compile(
-    rf"""(?ix) \A (?:(?:chore|build|ci|release|misc)(?:\([\w/.-]*\))?!?:\s*)?
+    rf"""(?ix) \A [-*\s]*(?:\[[\w-]*release[\w-]*\]\s*|(?:chore|build|ci|release|misc)(?:\([\w/.-]*\))?!?:\s*)?
     (?: (?:cut|publish|tag|prepar(?:e|ing|ation)|start|finish|make|new)?\s*(?:for|of|the)?\s*(?:the\s)?
         (?:new\s)?releas(?:e|ing)(?:\s(?:of|for|version))?\s+(?:[\w-]+\s+)?{_VERSION}\b.*
       | {_VERSION}(?:\s+(?:\w+\s+)?release!?(?:\s*\([^()]*\))?)?
       | open(?:ed|ing)?\s+up\s+for\s+{_VERSION}
       | this\s+is\s+(?:version\s+)?{_VERSION}\.?
-      | (?:bump|update|set|increase|increment)s?\s+(?:the\s+)?(?:[\w-]+\s+)?versions?(?:\s+(?:number|string))?
-        (?:\s+(?:to|from|for)\b.*|:\s*{_VERSION}.*)?
       | bump(?:ed|s)?\s+to\s+dev(?:elopment)?\s+version
+      | (?:update\s+(?:the\s+)?changelog\s+and\s+)?
+        (?:bump|update|set|increase|increment|chang)(?:e?[sd]|e|ed)?\s+(?:the\s+)?{_WHOSE}
+        (?:versions?(?:\s+(?:number|string))?|prerelease){_TAIL}
+      | (?:remove|drop)d?\s+(?:the\s+)?prerelease{_TAIL}
       | version\s+(?:bump|{_VERSION})
       | bump(?:ed|s)?\s+(?:to\s+)?{_VERSION}.*
-      | prepar(?:e|ing)\s+(?:for\s+)?(?:the\s+)?(?:next\s+)?release(?:\s+{_VERSION}.*)?
+      | prepar(?:e|ing)\s+(?:for\s+)?(?:the\s+)?(?:next\s+)?release(?:\s+(?:[\w.]+-)*{_VERSION}.*)?
+      | prepar(?:e|ing)\s+for\s+(?:the\s+)?next\s+development\s+(?:iteration|cycle|version)
       | prepar(?:e|ing)\s+(?:for\s+)?{_VERSION}(?:\s+release)?
       | (?:back\s+to|begin|start(?:\s+of)?)\s+(?:the\s+)?(?:next\s+)?development(?:\s+(?:of|on|for)?\s*{_VERSION})?
     ) \Z"""
@@ -158,22 +177,45 @@ def merged_branch(message: str) -> MergedBranch | None:
     return None
 
 
+def is_batch(message: str) -> bool:
+    """Whether a merge says that it brought several pull requests."""
+    return _BATCH.match(subject_of(message)) is not None
+
+
+def may_revert(message: str) -> bool:
+    """Whether a closer look for what a message reverts is worth it; nearly all have none of the words."""
+    return "everts" in message or "Original Phab" in message or is_revert_title(subject_of(message))
+
+
 def reverted_commits(message: str) -> list[str]:
-    """The (possibly shortened) ids after git's own "This reverts commit"."""
-    return _REVERTED_COMMIT.findall(message) if "This reverts" in message else []
+    """The (possibly shortened) ids after git's own "This reverts commit", and the one that a title names."""
+    found = _REVERTED_COMMIT.findall(_without_listed(message)) if "This reverts" in message else []
+    title = _REVERT_TITLE.match(subject_of(message)) if "evert" in message or "ack" in message else None
+    return [*found, title["commit"]] if title is not None and title["commit"] else found
 
 
 def reverted_number(message: str) -> tuple[str, int] | None:
     """The pull request that a forge's "Reverts owner/repo#N" names: its sign (`#`, `!`, `D`) and its number."""
+    subject = subject_of(message)
+    title = _REVERT_TITLE.match(subject) if subject[:1] in "rRbB" or ": " in subject else None
+    if title is not None and title["diff"]:
+        return "D", int(title["diff"])
     if "everts" not in message and "Original Phabricator" not in message:
         return None
-    found = _REVERTED_NUMBER.search(message)
+    found = _REVERTED_NUMBER.search(_without_listed(message))
     return None if found is None else (found[1] or found[3], int(found[2] or found[4]))
+
+
+def _without_listed(message: str) -> str:
+    """The message up to the list of the squashed commits."""
+    listed = _LISTED_COMMIT.search(message) if _NUMBER_AT_END.search(subject_of(message)) else None
+    return message if listed is None else message[: listed.start()]
 
 
 def is_revert_title(title: str) -> bool:
     """Whether a title is one that git or a forge gives to a revert or to the revert of a revert."""
-    return title[:1] in ("r", "R", "b", "B") and _REVERT_TITLE.match(title) is not None
+    lowered = title.lower()
+    return ("revert" in lowered or "out" in lowered or "reapply" in lowered) and _REVERT_TITLE.match(title) is not None
 
 
 def picked_commits(message: str) -> list[str]:
@@ -181,9 +223,15 @@ def picked_commits(message: str) -> list[str]:
     return _PICKED.findall(message) if "cherry" in message else []
 
 
+def has_long_subject(message: str) -> bool:
+    """Whether the first paragraph has further lines, as where a list of what was done stands for a subject."""
+    lines = message.lstrip("\n").split("\n", 2)
+    return len(lines) > 1 and bool(lines[1].strip())
+
+
 def is_release_title(title: str) -> bool:
     """Whether a title says nothing but that a version was released or bumped."""
     lowered = title.lower()
     if "." not in title and not any(word in lowered for word in ("releas", "version", "development")):
         return False
-    return _RELEASE.match(title) is not None
+    return _RELEASE.match(title) is not None or _BARE_RELEASE.match(title) is not None

@@ -75,7 +75,8 @@ class Mining:
         if self._after is not None:
             commits = _checked(commits, self._after)
             authors = mainline_authors(self._repository, self._after, WINDOW)
-        changes = changes_of(commits, [self._rules.mainline] if self._rules.mainline else [], authors)
+        names = [self._rules.mainline] if self._rules.mainline else []
+        changes = changes_of(commits, names, authors, self._rules.repository)
         ahead: _Batch | None = None
         try:
             while batch := list(islice(changes, _BATCH)):

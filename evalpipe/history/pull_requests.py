@@ -67,13 +67,19 @@ _IN_TRAILER: Final = tuple(
             "Differential Revision:",
             r"(?:Summary: .*)?Differential Revision: (?:https?://\S+?/)?D(\d+)",
         ),
+        (Forge.phabricator, "FB internal diff:", r"FB internal diff:[ \t]*D(\d+)"),  # folly until 2015
     )
 )
+# What Phabricator took over from a pull request, perhaps of another repository than the one it lands in.
+_RESOLVED: Final = re.compile(r"Pull Request resolved: https?://[\w.-]+/[\w.-]+/([\w.-]+)/pull/\d+")
 _CHANGE_ID: Final = re.compile(r"(?m)^Change-Id: (I[0-9a-f]{8,40})[ \t]*$")
 
 
-def pull_request_of(message: str) -> PullRequest | None:
-    """The pull or merge request that the message was made for, in any form of the known forges."""
+def pull_request_of(message: str, repository: str | None = None) -> PullRequest | None:
+    """The pull or merge request that the message was made for, in any form of the known forges.
+
+    A `(#12)` that another repository than the named one counts is none.
+    """
     subject = message.lstrip("\n").partition("\n")[0]
     if subject.startswith(("Merge", "Pull request", "Auto merge")):
         for forge, pattern in _OF_MERGES:
@@ -82,7 +88,7 @@ def pull_request_of(message: str) -> PullRequest | None:
                 return PullRequest(forge, int(found[1]))
     if subject.rstrip().endswith(")"):
         found = _AT_END.search(subject)
-        if found:
+        if found and not _is_of_another(message, repository):
             return PullRequest(Forge.github, int(found[1]))
     for forge, word, pattern in _IN_TRAILER:
         if word in message:
@@ -90,6 +96,13 @@ def pull_request_of(message: str) -> PullRequest | None:
             if numbers:
                 return PullRequest(forge, int(numbers[-1]))
     return None
+
+
+def _is_of_another(message: str, repository: str | None) -> bool:
+    if repository is None or "Pull Request resolved:" not in message:
+        return False
+    found = _RESOLVED.search(message)
+    return found is not None and found[1].lower() != repository.lower()
 
 
 def change_id_of(message: str) -> str | None:

@@ -31,8 +31,10 @@ from evalpipe.history.ancestry import OtherSide, RecentAuthors, brings_pull_requ
 from evalpipe.history.mainline import BranchCommit, FileChange, MainlineCommit, parsed_files
 from evalpipe.history.messages import (
     MergedBranch,
+    is_batch,
     is_boilerplate,
     is_release_line,
+    is_revert_title,
     merged_branch,
     subject_of,
     title_of,
@@ -124,19 +126,20 @@ def changes_of(
     commits: Iterable[MainlineCommit],
     mainline_names: Iterable[str],
     authors_before: Iterable[tuple[str, str]] = (),
+    repository: str | None = None,
 ) -> Iterator[Change]:
     """Group the commits of a mainline, oldest first, into changes.
 
     A name of the mainline tells its back-merges; `authors_before` are the mainline's commits and their authors before
-    the first of `commits`.
+    the first of `commits`. Numbers that another repository than the named one counts are none of a change.
     """
     sorter = _MergeSorter(_USUAL_MAINLINES | set(mainline_names), authors_before)
     run: list[MainlineCommit] = []
     request_of_run = PullRequest(Forge.github, 0)
     for commit in commits:
-        request = pull_request_of(commit.message)
+        request = pull_request_of(commit.message, repository)
         single = len(commit.parents) == 1
-        if run and (not single or request != request_of_run):
+        if run and (not single or request != request_of_run or is_revert_title(title_of(commit.message))):
             yield _linear_change(run, request_of_run)
             run = []
         if single and request is not None:
@@ -178,7 +181,7 @@ class _MergeSorter:
         if request is not None:
             may_integrate = sum([len(commit.parents) > 1 for commit in merge.brought]) > 1
             is_integration = may_integrate and other_side(merge).merged_pull_requests > 1
-            is_integration = is_integration or brings_pull_requests(merge)
+            is_integration = is_integration or is_batch(merge.message) or brings_pull_requests(merge)
             return self._change(Shape.integration if is_integration else ordinary, request, merge)
         side = other_side(merge)
         branch = merged_branch(merge.message)

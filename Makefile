@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Touched when the packages of pyproject.toml are in.
 INSTALLED := .venv/.installed
 
-.PHONY: demo test lint check ui clean
+.PHONY: demo test lint check ui bench clean
 
 demo: $(INSTALLED)
 	$(BIN)/evalpipe demo
@@ -25,6 +25,11 @@ check: lint
 
 ui: $(INSTALLED)
 	$(BIN)/evalpipe ui
+
+# Mining beside bare git, one process for each change, and PyDriller: about 20 minutes, most of them for the histories.
+bench: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
+	$(BIN)/python -m benchmarks.mining
 
 clean:
 	rm -rf .venv data/lake data/state data/task_sets/demo

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -107,13 +107,15 @@ def look_at_history(bench: Workbench, config: RepositoryConfig, *, from_start: b
     export = bench.workspace.resolve(config.issues) if config.issues else None
     texts = None if export is None else IssueTexts.load(export)
     key = _mining_key(rules, export)
-    rows = [] if from_start else _stored_changes(bench, config.name, key)
-    if rows and rows[-1]["commit"] == tip:
-        return HistoryLook(mirror, len(rows), None, key)
+    stored = None if from_start else _stored(bench, config.name, key)
+    if stored is not None and stored.newest == tip:
+        return HistoryLook(mirror, stored.changes, None, key)
+    if stored is None or stored.before_newest is None:
+        return HistoryLook(mirror, 0, Mining(mirror, tip, rules, texts), key)
     # The last change may have grown: a rebase is complete only when another change has followed.
-    known = rows[:-1]
-    earlier = Earlier(rows[-1]["parent"], _entries(bench, config.name, len(known))) if known else None
-    return HistoryLook(mirror, len(known), Mining(mirror, tip, rules, texts, earlier), key)
+    known = stored.changes - 1
+    earlier = Earlier(stored.before_newest, _entries(bench, config.name, known))
+    return HistoryLook(mirror, known, Mining(mirror, tip, rules, texts, earlier), key)
 
 
 def mining_rules(config: RepositoryConfig, mainline: str | None) -> MiningRules:
@@ -182,11 +184,25 @@ def _mining_key(rules: MiningRules, export: Path | None) -> str:
     return hashlib.sha256(f"{MINING_VERSION} {rules.digest} {texts}".encode()).hexdigest()
 
 
-def _stored_changes(bench: Workbench, name: str, key: str) -> list[dict[str, Any]]:
-    """Commit and parent of each stored row, when all were mined with this key."""
-    columns = ("commit", "parent", "mining_key")
-    rows = [row for chunk in bench.lake.chunks(TABLE, name, columns=columns) for row in chunk.to_pylist()]
-    return rows if all(row["mining_key"] == key for row in rows) else []
+class _Stored(NamedTuple):
+    """What is in the lake: how many changes, the commit of the newest, and its parent."""
+
+    changes: int
+    newest: str
+    before_newest: str | None
+
+
+def _stored(bench: Workbench, name: str, key: str) -> _Stored | None:
+    """The rows that a run can go on from: all were mined with this key."""
+    changes, last = 0, pa.table({})
+    for chunk in bench.lake.chunks(TABLE, name, columns=("commit", "parent", "mining_key")):
+        if chunk.column("mining_key").unique().to_pylist() not in ([key], []):
+            return None
+        changes, last = changes + len(chunk), chunk.slice(max(0, len(chunk) - 1)) if len(chunk) else last
+    if not changes:
+        return None
+    (newest,) = last.to_pylist()
+    return _Stored(changes, newest["commit"], newest["parent"])
 
 
 def _first_rows(bench: Workbench, name: str, count: int, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:

@@ -20,9 +20,9 @@ KINDS = {
         pkg/x_test.go pkg/testdata/golden.txt
         tests/it.rs src/parser/tests.rs src/parser_test.rs crates/a/tests/b/mod.rs
         src/x.test.ts src/x.spec.tsx src/x.test.mjs src/__tests__/x.js src/__snapshots__/x.snap spec/x.js
-        cypress/e2e/x.cy.ts lib/x-test.js test/mocha.opts
+        cypress/e2e/x.cy.ts lib/x-test.js test/mocha.opts test.js packages/a/tests.ts src/__fixtures__/a.ts
         src/test/java/a/XTest.java src/main/java/a/XTests.java a/TestX.java a/XIT.java src/androidTest/x.xml
-        src/commonTest/kotlin/X.kt a/XSpec.kt
+        src/commonTest/kotlin/X.kt a/XSpec.kt src/testFixtures/java/X.java
         Clock.Tests/ClockTests.cs Clock.UnitTests/Helper.cs tests/Clock.cs Clock.Test/a.txt
         spec/x_spec.rb spec/spec_helper.rb test/x_test.rb features/x.feature
         tests/XTest.php src/XTest.php Zend/tests/x.phpt
@@ -33,7 +33,7 @@ KINDS = {
         fastest.go greatest.rs src/latest.ts Latest.java Contest.kt Fastest.cs src/testify.py
         src/inspector.js src/special/x.rb specification/x.py spec/x.py Attestation.cs
         pkg/x.pyi lib/x.pyx cmd/main.go src/lib.rs src/App.vue a/X.java a/X.kt A/X.cs lib/x.rb src/X.php
-        src/x.c include/x.hpp tests_runner/x.py my.py
+        src/x.c include/x.hpp tests_runner/x.py my.py blake2b/sum_amd64.s lib/sinatra/test_helpers.rb
     """,
     FileKind.docs: """
         docs/testing.md docs/conf.py README README.md tests/README.md CHANGELOG.md CHANGES NEWS.rst HISTORY.txt
@@ -53,7 +53,8 @@ KINDS = {
     """,
     FileKind.other: """
         .github/workflows/tests.yml .gitignore Makefile tox.ini pytest.ini data/x.json scripts/release.py noxfile.py
-        Dockerfile tools/x.py .ci/run.py x.png benchmarks/x.py
+        Dockerfile tools/x.py .ci/run.py x.png benchmarks/x.py clap_bench/benches/x.rs packages/bench/x.ts
+        fuzz/fuzz_targets/x.rs
     """,
 }
 

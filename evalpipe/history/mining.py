@@ -28,7 +28,7 @@ from evalpipe.history.problem import Problem, ProblemSource, problem_of
 from evalpipe.history.repository import Repository
 from evalpipe.history.shapes import Change, changes_of
 
-MINING_VERSION: Final = 2
+MINING_VERSION: Final = 3
 """Goes up with every change of the rules in this folder, so that what was mined by older ones is mined again."""
 
 # So many changes share a git process that reads contents; twice as many are held in memory.
@@ -75,7 +75,8 @@ class Mining:
         if self._after is not None:
             commits = _checked(commits, self._after)
             authors = mainline_authors(self._repository, self._after, WINDOW)
-        changes = changes_of(commits, [self._rules.mainline] if self._rules.mainline else [], authors)
+        names = [self._rules.mainline] if self._rules.mainline else []
+        changes = changes_of(commits, names, authors, self._rules.repository)
         ahead: _Batch | None = None
         try:
             while batch := list(islice(changes, _BATCH)):

@@ -36,7 +36,9 @@ class FileKind(StrEnum):
 
 _SOURCE_EXTENSIONS: Final = frozenset(
     b"py pyi pyx pxd go rs js jsx mjs cjs ts tsx mts cts vue svelte java kt kts cs rb rake php phtml "
-    b"c h cc cpp cxx c++ hh hpp hxx h++ ipp inl s asm".split()
+    b"c h cc cpp cxx c++ hh hpp hxx h++ ipp inl s asm "
+    # Grammars that become code at build time, and jq's own language.
+    b"y yy ypp l ll lpp g4 re2c peg pest lalrpop jq".split()
 )
 # Folders named `spec` hold tests in these languages; elsewhere a specification.
 _SPEC_FOLDER_EXTENSIONS: Final = frozenset(b"rb js jsx mjs cjs ts tsx php".split())
@@ -55,9 +57,12 @@ _CHANGELOG_FOLDERS: Final = frozenset(
     b"changelog changelogs changelog.d changes changes.d .changes news newsfragments releasenotes .changeset".split()
 )
 # Scripts that serve the project and are no product; only at the root of the repository.
-_TOOLING_FOLDERS: Final = frozenset(b"scripts script tools tool ci build_tools devtools etc misc fuzz".split())
-# Measurements, wherever they stand.
-_BENCHMARK_FOLDERS: Final = frozenset(b"bench benches benchmark benchmarks".split())
+_TOOLING_FOLDERS: Final = frozenset(
+    b"scripts script tools tool ci build build_tools perf performance devtools etc misc fuzz".split()
+)
+# Measurements and scratch files are no product wherever they stand.
+_BENCH_FOLDERS: Final = frozenset(b"bench benches benchmark benchmarks".split())
+_SCRATCH_NAME: Final = re.compile(rb"(?:play|playground|scratch|sandbox)\.[cm]?[jt]sx?\Z")
 _TOOLING_NAMES: Final = frozenset(
     b"noxfile.py tasks.py fabfile.py dodo.py manage.py versioneer.py conanfile.py dangerfile.js gulpfile.js "
     b"gruntfile.js rakefile build.rs build.gradle.kts settings.gradle.kts".split()
@@ -90,7 +95,16 @@ _TEST_NAME: Final = re.compile(
 )
 _TEST_FOLDER: Final = re.compile(
     rb"(?i)(?:.*\.(?:tests?|unittests?|integrationtests?|functionaltests?|specs))\Z|(?-i:[a-z]+Test)\Z"
+    rb"|(?-i:.*\.(?:[A-Z]\w*Tests|Test(?:Helpers?|Util(?:s|ities)?|Common|Support))\Z)"
 )
+# Modules of a repository that hold nothing but tests; further down such names are packages with an audience.
+_TEST_MODULE: Final = re.compile(rb"tests?-[\w-]+|[\w-]+-tests\Z")
+# Packages of the JVM languages begin behind these folders, and `com/example` is no documentation.
+_JVM_ROOTS: Final = (b"java", b"kotlin", b"scala", b"groovy")
+# Programs of a .NET solution that try the product out.
+_TRIAL_PROJECT: Final = re.compile(rb".*\.(?:TestConsole|TestApp|Benchmarks?)\Z")
+# Says who made an assembly and of which version it is.
+_METADATA: Final = re.compile(rb"(?:\w+\.)*\w*Assembly(?:Info|Version)\.cs\Z")
 _README: Final = re.compile(rb"(?i)(?:readme|contributing|license|licence|authors|copying|notice)(?:\..*)?\Z")
 _CHANGELOG: Final = re.compile(
     rb"(?i)(?:changelog|change_log|changes|history|news|releases|release[-_]?notes|whats[-_]?new)"
@@ -172,15 +186,19 @@ def default_kind(path: bytes) -> FileKind:
         return FileKind.dependency
     if _README.match(name) or is_changelog(path):
         return FileKind.docs
+    if _METADATA.match(name):
+        return FileKind.other
     if _is_test(folders, lowered, name, extension):
         return FileKind.test
-    if extension in _DOCS_EXTENSIONS or any(folder in _DOCS_FOLDERS for folder in lowered):
+    if extension in _DOCS_EXTENSIONS or any(folder in _DOCS_FOLDERS for folder in _without_domain(lowered)):
         return FileKind.docs
     if extension not in _SOURCE_EXTENSIONS or name.lower() in _TOOLING_NAMES:
         return FileKind.other
-    if lowered and lowered[0] in _TOOLING_FOLDERS:
+    if any(folder.startswith(b".") or folder in _BENCH_FOLDERS for folder in lowered) or any(
+        map(_TRIAL_PROJECT.match, folders)
+    ):
         return FileKind.other
-    if any(folder.startswith(b".") or folder in _BENCHMARK_FOLDERS for folder in lowered):
+    if (lowered and lowered[0] in _TOOLING_FOLDERS) or _SCRATCH_NAME.match(name):
         return FileKind.other
     return FileKind.source
 
@@ -195,7 +213,30 @@ def _is_test(folders: list[bytes], lowered: list[bytes], name: bytes, extension:
         return True
     if extension in _SPEC_FOLDER_EXTENSIONS and any(folder in (b"spec", b"specs") for folder in lowered):
         return True
+    if lowered and _TEST_MODULE.fullmatch(lowered[0]):
+        return True
+    if extension == b"go" and _is_internal_test_package(folders):
+        return True
     return _TEST_NAME.match(name) is not None
+
+
+def _is_internal_test_package(folders: list[bytes]) -> bool:
+    """Go: `internal/testenv`, and `x/internal/xtest`, which helps to test `x`."""
+    if b"internal" not in folders:
+        return False
+    within = folders.index(b"internal") + 1
+    outer = set(folders[:within])
+    return any(
+        folder.startswith(b"test") or (folder.endswith(b"test") and folder[:-4] in outer) for folder in folders[within:]
+    )
+
+
+def _without_domain(lowered: list[bytes]) -> list[bytes]:
+    """The folders without the two that a JVM project's packages begin with, as in `src/main/java/com/example`."""
+    for place in range(2, len(lowered)):
+        if lowered[place] in _JVM_ROOTS and lowered[place - 2] == b"src":
+            return lowered[: place + 1] + lowered[place + 3 :]
+    return lowered
 
 
 def is_changelog(path: bytes) -> bool:

@@ -35,7 +35,14 @@ def test_reasons_by_what_changed(clock: Builder) -> None:
         ({b"src/a.py": b"1"}, "Source", MiningReason.no_tests),
         ({b"src/latest.py": b"1", b"docs/testing.md": b"2"}, "Source and docs", MiningReason.no_tests),
         ({b"src/a.py": b"2", b"tests/test_a.py": None}, "Tests go away", MiningReason.no_tests),
-        ({b".github/workflows/a.yml": b"1"}, "CI", MiningReason.no_tests),
+        ({b".github/workflows/a.yml": b"1"}, "CI", MiningReason.no_source),
+        (
+            {b"src/e.py": b"1", b"tests/test_e.py": b"1"},
+            "[pre-commit.ci] pre-commit autoupdate",
+            MiningReason.dependency_only,
+        ),
+        ({b"src/parser.y": b"1", b"tests/test_y.py": b"1"}, "Grammar", MiningReason.kept),
+        ({b"pkg/bench/x.py": b"1", b"tests/test_x.py": b"1"}, "Benchmark", MiningReason.no_source),
         (
             {**many(b"b", 25), b"tests/test_b.py": b"1"},
             "Many",
@@ -49,7 +56,7 @@ def test_reasons_by_what_changed(clock: Builder) -> None:
         clock.commit(files, message)
     found = mined(clock)
     assert [(row.subject, row.reason) for row in found] == [(message, reason) for _f, message, reason in changes]
-    assert found[10].reason_detail == "26 files, 25 are allowed"
+    assert [row.reason_detail for row in found if row.subject == "Many"] == ["26 files, 25 are allowed"]
     assert found[6].lines_added is None
 
 

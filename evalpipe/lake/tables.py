@@ -17,7 +17,7 @@ from evalpipe.lake.schemas import SCHEMAS
 
 Row = Mapping[str, Any]
 
-_ROWS_OF_CHUNK = 8192
+_ROWS_OF_CHUNK = 2048
 
 # A name with a dot in front is never read: it belongs to a write that did not end.
 _PARTITION = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,119}")

@@ -183,7 +183,7 @@ def _store(bench: Workbench, name: str, look: HistoryLook) -> MiningSummary:
 
 @contextmanager
 def _collector_at_rest() -> Iterator[None]:
-    """Hold Python's cycle collector back: rows have no cycles, and it would look through all that is known each time."""
+    """Hold Python's cycle collector back: rows have no cycles, and it would look through all that is known anew."""
     was_on = gc.isenabled()
     gc.disable()
     try:

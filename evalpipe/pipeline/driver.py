@@ -65,7 +65,6 @@ class Driver:
     def instance(self) -> dg.DagsterInstance:
         """The Dagster instance of the workspace, with its state below data/. Raises DiskFullError."""
         set_dagster_home(self.workspace)
-        self.workspace.state_dir.mkdir(parents=True, exist_ok=True)
         _require_room(self.workspace)
         instance = dg.DagsterInstance.get()
         _end_orphaned_runs(instance)
@@ -265,6 +264,7 @@ def known_sweep(workspace: Workspace, name: str) -> SweepConfig:
 
 def _require_room(workspace: Workspace) -> None:
     # Before anything begins: SQLite reports a full disk as an I/O error, and cannot even be read on one.
+    workspace.state_dir.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(workspace.state_dir).free
     if free < FREE_BYTES_FLOOR:
         raise DiskFullError(

@@ -144,7 +144,7 @@ def title_of(message: str) -> str:
         inside = _TITLE_IN_MERGE.match(subject)
         if inside:
             return inside[1] or inside[2] or ""
-        if _BOILERPLATE.match(subject):
+        if is_boilerplate(subject):
             own_words = (line.strip() for line in message.lstrip("\n").split("\n")[1:])
             return _bare(next((line for line in own_words if line and not _TRAILER.match(line)), subject))
     return _bare(subject)
@@ -153,7 +153,7 @@ def title_of(message: str) -> str:
 def description_of(message: str) -> str:
     """The message without what forges and git put around it; empty when nothing else is in it."""
     lines = message.strip("\n").split("\n")
-    if _BOILERPLATE.match(lines[0]):
+    if is_boilerplate(lines[0]):
         lines = lines[1:]
     else:
         lines[0] = _bare(lines[0])

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 from evalpipe.config.forge import ForgeConfig
 from evalpipe.config.values import Argument, ConfigModel, Count, Glob, Memory, Positive, Slug, Text, refuse, wrong
 
+RunnerName = Literal["pytest"]
 DEFAULT_BASE_IMAGE = "python:3.12-slim"
 BASE_IMAGE_VARIABLE = "EVALPIPE_BASE_IMAGE"
 
@@ -17,9 +18,12 @@ BASE_IMAGE_VARIABLE = "EVALPIPE_BASE_IMAGE"
 class RunnerConfig(ConfigModel):
     """The test runner inside the container."""
 
-    name: Literal["pytest"] = Field(description="the test runner")
+    name: RunnerName = Field(description="the test runner")
     python: Argument = Field(default="python3", description="the container's interpreter that runs the tests")
     arguments: tuple[Text, ...] = Field(default=(), description="arguments added to every call of the runner")
+    prepare: tuple[Text, ...] = Field(
+        default=(), description="shell commands run in the tree before the tests, without network, as `npm run build`"
+    )
 
 
 class EnvironmentConfig(ConfigModel):

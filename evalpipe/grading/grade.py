@@ -72,6 +72,7 @@ def grade(
             return Grading(judgement, (), time.monotonic() - started)
         files = read_files(scratch, scratch.read_tree(graded.tree))
         with sandbox.open(environment, limits_of(task), labels) as box:
-            run = run_suite(box, runner, (FileEntry(file.path, file.mode, file.data) for file in files))
+            entries = (FileEntry(file.path, file.mode, file.data) for file in files)
+            run = run_suite(box, runner, entries, preparation=task.runner.prepare)
     judgement = judge_report(task.fail_to_pass, task.pass_to_pass, run.report)
     return Grading(judgement, graded.ignored_paths, time.monotonic() - started)

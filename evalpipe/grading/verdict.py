@@ -61,6 +61,7 @@ class Judgement:
 _BAD_RUNS = {
     RunStatus.TIMEOUT: Verdict.TEST_TIMEOUT,
     RunStatus.OUT_OF_MEMORY: Verdict.NO_REPORT,
+    RunStatus.BUILD_FAILED: Verdict.BUILD_FAILED,
     RunStatus.NO_REPORT: Verdict.NO_REPORT,
     RunStatus.DAMAGED_REPORT: Verdict.NO_REPORT,
 }

@@ -1,6 +1,6 @@
 """What a runner asks of a sandbox, and what it makes of the answer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,18 +9,40 @@ from evalpipe.runners.report import SuiteReport
 REPOSITORY_FOLDER = "repo"
 """Folder of the tree under test, relative to the root of its box."""
 
+SuiteTree = Mapping[bytes, bytes]
+"""The regular files of the tree under test, by their path from the top of the repository."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteRequest:
+    """What is to be run: the whole suite, or `test_files` only (paths from the top of the repository).
+
+    `shuffle_seed` asks for another order of the tests than the suite's own; only runners that can shuffle get one.
+    """
+
+    test_files: tuple[bytes, ...] | None = None
+    shuffle_seed: int | None = None
+
+
+WHOLE_SUITE = SuiteRequest()
+
 
 @dataclass(frozen=True, slots=True)
 class TestPlan:
-    """One run of a suite: paths are relative to the root of the box, `command` runs in the tree."""
+    """One run of a suite. `command` runs in the tree; the other paths are relative to the root of the box.
+
+    `files` are laid into the box after the tree, so they may replace files of it (`repo/...`). `report_path` is the
+    one file that the run leaves; a runner whose tool leaves several has its command join them. `canary` is the name
+    by which `Runner.read` knows the test that must fail.
+    """
 
     __test__ = False
 
     command: tuple[str, ...]
     env: Mapping[str, str]
-    files: Mapping[str, bytes]
+    files: Mapping[bytes, bytes]
     report_path: str
-    canary_id: str
+    canary: str
 
 
 class Runner(Protocol):
@@ -30,8 +52,12 @@ class Runner(Protocol):
     def name(self) -> str:
         """Name of the runner in configuration files and task records."""
 
-    def plan(self, root: str, test_files: Sequence[str] | None = None) -> TestPlan:
-        """Plan a run in a box at `root`: the whole suite, or only `test_files` of the tree."""
+    @property
+    def can_shuffle(self) -> bool:
+        """Whether the runner can run a suite in another order."""
 
-    def read(self, plan: TestPlan, report: bytes | None) -> SuiteReport:
+    def plan(self, root: str, tree: SuiteTree, request: SuiteRequest = WHOLE_SUITE) -> TestPlan:
+        """Plan a run of the suite of `tree` in a box at `root`, where the tree lies in REPOSITORY_FOLDER."""
+
+    def read(self, plan: TestPlan, report: bytes | None, exit_code: int | None) -> SuiteReport:
         """Read the report that the run of `plan` left (None: it left none). Never raises on content."""

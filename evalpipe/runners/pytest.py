@@ -1,12 +1,12 @@
 """The pytest runner: how it is started. It needs no plugin in the team's repository; its own lies beside the tree."""
 
 import json
+import os
 import secrets
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 
-from evalpipe.runners.plan import TestPlan
+from evalpipe.runners.plan import WHOLE_SUITE, SuiteRequest, SuiteTree, TestPlan
 from evalpipe.runners.pytest_report import read_report
 from evalpipe.runners.report import SuiteReport
 
@@ -20,13 +20,15 @@ class PytestRunner:
     python: str = "python3"
     arguments: tuple[str, ...] = ()
     name: str = "pytest"
+    can_shuffle: bool = True
 
-    def plan(self, root: str, test_files: Sequence[str] | None = None) -> TestPlan:
-        """Plan a run of the suite (or of `test_files`) of the tree below `root`."""
+    def plan(self, root: str, tree: SuiteTree, request: SuiteRequest = WHOLE_SUITE) -> TestPlan:
+        """See `Runner.plan`."""
         token = secrets.token_hex(8)
         canary = f"evalpipe_canary_{token}"
         report_path = f"out/{token}.jsonl"
-        settings = {"report": f"{root}/{report_path}", "canary": canary}
+        settings = {"report": f"{root}/{report_path}", "canary": canary, "shuffle_seed": request.shuffle_seed}
+        program = resources.files("evalpipe.runners").joinpath("inside", _PROGRAM).read_bytes()
         return TestPlan(
             command=(
                 *(self.python, "-B", f"{root}/runner/{_PROGRAM}"),
@@ -34,17 +36,14 @@ class PytestRunner:
                 # import; each would hide the other tests. The cache would be written into the tree.
                 *("--maxfail=0", "--continue-on-collection-errors", "-o", f"cache_dir={root}/out/cache"),
                 *self.arguments,
-                *(test_files or ()),
+                *map(os.fsdecode, request.test_files or ()),
             ),
             env={"PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8", "TZ": "UTC"},
-            files={
-                f"runner/{_PROGRAM}": resources.files("evalpipe.runners").joinpath("inside", _PROGRAM).read_bytes(),
-                "runner/settings.json": json.dumps(settings).encode(),
-            },
+            files={f"runner/{_PROGRAM}".encode(): program, b"runner/settings.json": json.dumps(settings).encode()},
             report_path=report_path,
-            canary_id=f"::{canary}",
+            canary=f"::{canary}",
         )
 
-    def read(self, plan: TestPlan, report: bytes | None) -> SuiteReport:
-        """Read the JSON lines that `evalpipe_report.py` wrote; see `read_report`."""
-        return read_report(report, plan.canary_id)
+    def read(self, plan: TestPlan, report: bytes | None, exit_code: int | None) -> SuiteReport:
+        """Read the JSON lines that `evalpipe_report.py` wrote, which hold the exit status too; see `read_report`."""
+        return read_report(report, plan.canary)

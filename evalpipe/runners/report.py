@@ -20,11 +20,16 @@ class TestOutcome(StrEnum):
 
 
 class RunStatus(StrEnum):
-    """How a run of the suite ended, whatever its tests said."""
+    """How a run of the suite ended, whatever its tests said.
+
+    `build_failed`: the tree does not build, so that no test of it could run; `uncollected` then says what does not.
+    Where only a part does not build, the run is `completed` and that part is in `uncollected`.
+    """
 
     COMPLETED = "completed"
     TIMEOUT = "timeout"
     OUT_OF_MEMORY = "out_of_memory"
+    BUILD_FAILED = "build_failed"
     NO_REPORT = "no_report"
     DAMAGED_REPORT = "damaged_report"
 

@@ -1,14 +1,24 @@
 """Runs a suite in a box. Validation and grading both run tests through this function, and no other way."""
 
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
-from evalpipe.runners.plan import REPOSITORY_FOLDER, Runner
+from evalpipe.runners.plan import REPOSITORY_FOLDER, WHOLE_SUITE, Runner, SuiteRequest, TestPlan
 from evalpipe.runners.report import RunStatus, SuiteReport
-from evalpipe.sandbox import DIRECTORY, REGULAR, Box, FileEntry, Outcome, OutputTooLarge, UnsafeOutput
+from evalpipe.sandbox import DIRECTORY, REGULAR, SYMLINK, Box, FileEntry, Outcome, OutputTooLarge, UnsafeOutput
 
 REPORT_BYTES = 64 * 1024 * 1024
 """A report of 100,000 tests takes about 40 MB; anything above this is not one."""
+
+INSTALLED_FOLDER = "/opt/evalpipe/installed"
+"""In an image: what the installation of the project wrote into its tree, such as a version module."""
+
+PREPARATION_FAILED = 97
+"""Exit code of the run when a command that prepares the tree failed."""
+
+_SCRIPT = "runner/run.sh"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,26 +29,53 @@ class SuiteRun:
     outcome: Outcome
 
 
-def run_suite(box: Box, runner: Runner, tree: Iterable[FileEntry]) -> SuiteRun:
-    """Lay `tree` into `box`, run the whole suite there once and read its report after the box has stopped.
+def run_suite(
+    box: Box,
+    runner: Runner,
+    tree: Iterable[FileEntry],
+    request: SuiteRequest = WHOLE_SUITE,
+    *,
+    preparation: Sequence[str] = (),
+    env: Mapping[str, str] = MappingProxyType({}),
+) -> SuiteRun:
+    """Lay `tree` into `box`, run the suite there once and read its report after the box has stopped.
 
-    `tree` holds paths relative to the top of the repository. Raises SandboxError for faults of the engine;
+    `tree` holds paths relative to the top of the repository. `preparation` are shell commands that are run in it
+    before the tests, `env` goes over the runner's own environment. Raises SandboxError for faults of the engine;
     everything that the tested code can cause is a status of the report.
     """
-    plan = runner.plan(box.root)
+    entries = list(tree)
+    plan = runner.plan(box.root, {entry.path: entry.data for entry in entries if entry.mode != SYMLINK}, request)
     folder = REPOSITORY_FOLDER.encode()
     # A change may delete every file, and the run then fails in an empty folder.
     box.put([FileEntry(folder, DIRECTORY), FileEntry(b"out", DIRECTORY)])
-    box.put(FileEntry(folder + b"/" + entry.path, entry.mode, entry.data) for entry in tree)
-    box.put(FileEntry(path.encode(), REGULAR, data) for path, data in plan.files.items())
-    outcome = box.run(plan.command, env=plan.env, cwd=f"{box.root}/{REPOSITORY_FOLDER}")
+    box.put(FileEntry(folder + b"/" + entry.path, entry.mode, entry.data) for entry in entries)
+    box.put(FileEntry(path, REGULAR, data) for path, data in plan.files.items())
+    box.put([FileEntry(_SCRIPT.encode(), REGULAR, _script(preparation))])
+    outcome = box.run(
+        ("/bin/sh", f"{box.root}/{_SCRIPT}", *plan.command),
+        env={**plan.env, **env},
+        cwd=f"{box.root}/{REPOSITORY_FOLDER}",
+    )
+    return SuiteRun(_read(box, runner, plan, outcome), outcome)
+
+
+def _read(box: Box, runner: Runner, plan: TestPlan, outcome: Outcome) -> SuiteReport:
     if outcome.timed_out:
-        report = SuiteReport(RunStatus.TIMEOUT, detail=f"stopped after {outcome.duration_s:.0f} s")
-    elif outcome.out_of_memory:
-        report = SuiteReport(RunStatus.OUT_OF_MEMORY, detail="the container ran out of its memory")
-    else:
-        try:
-            report = runner.read(plan, box.read_file(plan.report_path, REPORT_BYTES))
-        except (OutputTooLarge, UnsafeOutput) as error:
-            report = SuiteReport(RunStatus.DAMAGED_REPORT, detail=str(error))
-    return SuiteRun(report, outcome)
+        return SuiteReport(RunStatus.TIMEOUT, detail=f"stopped after {outcome.duration_s:.0f} s")
+    if outcome.out_of_memory:
+        return SuiteReport(RunStatus.OUT_OF_MEMORY, detail="the container ran out of its memory")
+    if outcome.exit_code == PREPARATION_FAILED:
+        return SuiteReport(RunStatus.BUILD_FAILED, detail="a command that prepares the tree failed")
+    try:
+        return runner.read(plan, box.read_file(plan.report_path, REPORT_BYTES), outcome.exit_code)
+    except (OutputTooLarge, UnsafeOutput) as error:
+        return SuiteReport(RunStatus.DAMAGED_REPORT, detail=str(error))
+
+
+def _script(preparation: Sequence[str]) -> bytes:
+    """The shell script that prepares the tree and then becomes the runner's command."""
+    # What the tree has itself is newer than what the installation wrote.
+    lines = [f"[ ! -d {INSTALLED_FOLDER} ] || cp -Rn {INSTALLED_FOLDER}/. . || exit {PREPARATION_FAILED}"]
+    lines += [f"/bin/sh -ec {shlex.quote(command)} || exit {PREPARATION_FAILED}" for command in preparation]
+    return "\n".join([*lines, 'exec "$@"', ""]).encode()

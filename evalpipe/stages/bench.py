@@ -19,7 +19,8 @@ from evalpipe.environments import (
 )
 from evalpipe.history import Repository, remove_abandoned_scratch
 from evalpipe.lake import Lake
-from evalpipe.runners import PytestRunner, Runner
+from evalpipe.runners import Runner
+from evalpipe.runners.catalog import RunnerSettings, make_runner
 from evalpipe.sandbox import DockerSandbox, Sandbox, choose_sandbox
 
 SANDBOX_VARIABLE = "EVALPIPE_SANDBOX"
@@ -130,4 +131,4 @@ def wanted_sandbox() -> SandboxKind:
 
 def runner_for(config: RunnerConfig) -> Runner:
     """The runner of a repository, or of a task that was frozen with one."""
-    return PytestRunner(python=config.python, arguments=config.arguments)
+    return make_runner(RunnerSettings(**config.model_dump(exclude={"prepare"})))

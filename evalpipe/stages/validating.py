@@ -72,6 +72,7 @@ def validate_candidate(
             side,
             validation_limits(config),
             {**labels, "candidate": place[0], "pass": validation_pass.value},
+            preparation=config.runner.prepare,
         )
         rows += _rows(candidate, validation_pass, side, run, started, str(environment["image_digest"]), key)
     bench.lake.write("validation_runs", rows, *place)

@@ -39,11 +39,12 @@ class PathGlobs(_Record):
 
 
 class RunnerSpec(_Record):
-    """How the suite is run."""
+    """How the suite is run; see the runner in data/repos/*.yaml."""
 
     name: str
     python: str
     arguments: tuple[str, ...] = ()
+    prepare: tuple[str, ...] = ()
 
 
 class EnvironmentSpec(_Record):

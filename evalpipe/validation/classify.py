@@ -58,6 +58,7 @@ _FAILED = frozenset({TestOutcome.FAILED, TestOutcome.ERROR})
 _BAD_RUNS: Mapping[RunStatus, ValidationClass] = {
     RunStatus.TIMEOUT: ValidationClass.TIMEOUT,
     RunStatus.OUT_OF_MEMORY: ValidationClass.ENVIRONMENT_FAILED,
+    RunStatus.BUILD_FAILED: ValidationClass.AFTER_FAILS,
     RunStatus.NO_REPORT: ValidationClass.NO_REPORT,
     RunStatus.DAMAGED_REPORT: ValidationClass.NO_REPORT,
 }
@@ -78,7 +79,9 @@ def judge_pass(sides: TwoSides, test_files: Collection[bytes]) -> PassFinding:
     change's test files, which tell a test that was meant to show the change from one that fails for reasons of
     its own.
     """
-    for side, report in (("before", sides.before), ("after", sides.after)):
+    for side, report in (("after", sides.after), ("before", sides.before)):
+        if side == "before" and report.status is RunStatus.BUILD_FAILED:
+            return PassFinding(ValidationClass.COMPILE_ONLY, f"before, nothing builds: {report.detail}")
         if report.status is not RunStatus.COMPLETED:
             return PassFinding(_BAD_RUNS[report.status], f"{side}: {report.detail}")
         if not report.canary_failed:

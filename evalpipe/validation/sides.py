@@ -1,5 +1,6 @@
 """Runs one side of a candidate: *before* (the parent with the change's tests) or *after* (the change itself)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -36,8 +37,10 @@ def run_side(
     side: Side,
     limits: Limits,
     labels: dict[str, str],
+    *,
+    preparation: Sequence[str] = (),
 ) -> SuiteRun:
-    """Run the whole suite on one side of `change`, in a fresh box without network.
+    """Run the whole suite on one side of `change`, in a fresh box without network, after `preparation`.
 
     Raises SandboxError for faults of the engine; what the tests do is in the report.
     """
@@ -48,4 +51,5 @@ def run_side(
             tree = scratch.tree_id(change.commit)
         files = read_files(scratch, scratch.read_tree(tree))
         with sandbox.open(environment, limits, {**labels, "side": side.value}) as box:
-            return run_suite(box, runner, (FileEntry(file.path, file.mode, file.data) for file in files))
+            entries = (FileEntry(file.path, file.mode, file.data) for file in files)
+            return run_suite(box, runner, entries, preparation=preparation)

@@ -91,6 +91,7 @@ def test_canary_that_did_not_fail_is_told_before_any_test() -> None:
 STATUSES = {
     RunStatus.TIMEOUT: Verdict.TEST_TIMEOUT,
     RunStatus.OUT_OF_MEMORY: Verdict.NO_REPORT,
+    RunStatus.BUILD_FAILED: Verdict.BUILD_FAILED,
     RunStatus.NO_REPORT: Verdict.NO_REPORT,
     RunStatus.DAMAGED_REPORT: Verdict.NO_REPORT,
 }

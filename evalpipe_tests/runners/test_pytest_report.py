@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalpipe.runners import PytestRunner, RunStatus, SuiteReport, TestOutcome
+from evalpipe.runners import PytestRunner, RunStatus, SuiteReport, SuiteRequest, TestOutcome
 from evalpipe.runners.pytest_report import read_report
 from evalpipe.runners.report import storable_text
 
@@ -323,13 +323,15 @@ def test_one_more_failed_phase_never_makes_a_pass(records: list[Record], failed:
 
 
 def test_two_plans_share_neither_canary_nor_report() -> None:
-    one, other = PytestRunner().plan("/box"), PytestRunner().plan("/box")
-    assert one.canary_id != other.canary_id
+    one, other = PytestRunner().plan("/box", {}), PytestRunner().plan("/box", {})
+    assert one.canary != other.canary
     assert one.report_path != other.report_path
 
 
 def test_arguments_and_files_end_the_command() -> None:
-    plan = PytestRunner(python="python3.12", arguments=("-m", "not slow")).plan("/box", ["tests/test_a.py"])
+    plan = PytestRunner(python="python3.12", arguments=("-m", "not slow")).plan(
+        "/box", {}, SuiteRequest(test_files=(b"tests/test_a.py",))
+    )
     assert plan.command[0] == "python3.12"
     assert plan.command[-3:] == ("-m", "not slow", "tests/test_a.py")
-    assert all(path.startswith("runner/") for path in plan.files)
+    assert all(path.startswith(b"runner/") for path in plan.files)

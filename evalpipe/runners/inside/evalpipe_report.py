@@ -8,6 +8,7 @@ in the tested tree first.
 
 import json
 import os
+import random
 import sys
 from pathlib import Path
 
@@ -45,9 +46,10 @@ class _Canary(pytest.Item):
 class Reporter:
     """The plugin: one JSON object a line, flushed at once, so that a run that dies shows how far it came."""
 
-    def __init__(self, report, canary):
+    def __init__(self, report, canary, shuffle_seed):
         self._file = open(report, "a", encoding="ascii")
         self._canary = canary
+        self._shuffle_seed = shuffle_seed
         self._process = os.getpid()
 
     def _write(self, kind, **fields):
@@ -66,6 +68,8 @@ class Reporter:
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtestloop(self, session):
         # Later than every hook that selects or orders tests, so that none of them takes the canary away.
+        if self._shuffle_seed is not None:
+            random.Random(self._shuffle_seed).shuffle(session.items)
         session.items.append(_Canary.from_parent(session, name=self._canary))
         self._write("collected", ids=[item.nodeid for item in session.items])
         yield
@@ -113,7 +117,7 @@ def main():
     if not getattr(sys.flags, "safe_path", False):
         sys.path.insert(0, str(Path.cwd()))
     sys.argv[0] = str(Path(pytest.__file__).with_name("__main__.py"))
-    return pytest.main(sys.argv[1:], plugins=[Reporter(settings["report"], settings["canary"])])
+    return pytest.main(sys.argv[1:], plugins=[Reporter(**settings)])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,26 @@
+"""Every runner by its name in configuration files and task records."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from evalpipe.runners.plan import Runner
+from evalpipe.runners.pytest import PytestRunner
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerSettings:
+    """What a team says of its runner in data/repos/*.yaml."""
+
+    name: str
+    python: str = "python3"
+    arguments: tuple[str, ...] = ()
+
+
+_MAKERS: Mapping[str, Callable[[RunnerSettings], Runner]] = {
+    "pytest": lambda settings: PytestRunner(python=settings.python, arguments=settings.arguments),
+}
+
+
+def make_runner(settings: RunnerSettings) -> Runner:
+    """The runner that `settings` describe. Raises KeyError for a name that is not in the catalog."""
+    return _MAKERS[settings.name](settings)

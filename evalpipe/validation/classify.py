@@ -79,9 +79,10 @@ def judge_pass(sides: TwoSides, test_files: Collection[bytes]) -> PassFinding:
     change's test files, which tell a test that was meant to show the change from one that fails for reasons of
     its own.
     """
-    for side, report in (("after", sides.after), ("before", sides.before)):
-        if side == "before" and report.status is RunStatus.BUILD_FAILED:
-            return PassFinding(ValidationClass.COMPILE_ONLY, f"before, nothing builds: {report.detail}")
+    unbuilt = sides.before.status is RunStatus.BUILD_FAILED
+    for side, report in (("before", sides.before), ("after", sides.after)):
+        if side == "before" and unbuilt:
+            continue
         if report.status is not RunStatus.COMPLETED:
             return PassFinding(_BAD_RUNS[report.status], f"{side}: {report.detail}")
         if not report.canary_failed:
@@ -89,6 +90,8 @@ def judge_pass(sides: TwoSides, test_files: Collection[bytes]) -> PassFinding:
                 ValidationClass.NO_REPORT,
                 f"{side}: the test that must fail did not, so something turns failures into passes",
             )
+    if unbuilt:
+        return PassFinding(ValidationClass.COMPILE_ONLY, f"before, nothing builds: {sides.before.detail}")
     before = sides.before.tests
     ran_on_both = (_passed(sides.after) & before.keys()) - sides.before.duplicates - sides.after.duplicates
     fail_to_pass = frozenset(test_id for test_id in ran_on_both if before[test_id].outcome in _FAILED)

@@ -62,7 +62,7 @@ _BAD_RUNS: Mapping[RunStatus, ValidationClass] = {
     RunStatus.NO_REPORT: ValidationClass.NO_REPORT,
     RunStatus.DAMAGED_REPORT: ValidationClass.NO_REPORT,
 }
-_INCOMPLETE = frozenset(_BAD_RUNS.values())
+_INCOMPLETE = frozenset({ValidationClass.TIMEOUT, ValidationClass.ENVIRONMENT_FAILED, ValidationClass.NO_REPORT})
 # Errors of the C library's resolver and of connect(2) in a box that has only loopback.
 _NO_NETWORK = re.compile(
     r"Temporary failure in name resolution|Name or service not known|Network is unreachable|"

@@ -82,7 +82,8 @@ def instance_files(scratch: ScratchObjects, parent: str) -> Iterator[FileEntry]:
     tree = scratch.tree_id(parent)
     for file in read_files(scratch, scratch.read_tree(tree)):
         yield FileEntry(file.path, file.mode, file.data)
-    for path, data in scratch.single_commit_repository(tree, "The repository as it is").items():
+    start = scratch.single_commit(tree, "The repository as it is")
+    for path, data in scratch.repository_files(start).items():
         yield FileEntry(b".git/" + path, 0o100644, data)
 
 

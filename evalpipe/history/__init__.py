@@ -9,6 +9,7 @@ from evalpipe.history.errors import (
     PatchDoesNotApply,
     TreeNotWritten,
 )
+from evalpipe.history.instance_proof import InstanceFault, InstanceFinding, distinctive_lines, prove_repository
 from evalpipe.history.issues import IssueTexts
 from evalpipe.history.ledger import Entry
 from evalpipe.history.mining import MINING_VERSION, Earlier, Mining
@@ -29,6 +30,8 @@ __all__ = [
     "FileKind",
     "Forge",
     "HistoryError",
+    "InstanceFault",
+    "InstanceFinding",
     "IssueTexts",
     "MainlineRewritten",
     "Mining",
@@ -44,7 +47,9 @@ __all__ = [
     "TreeEntry",
     "TreeNotWritten",
     "check_patch_result",
+    "distinctive_lines",
     "funnel",
+    "prove_repository",
     "remove_abandoned_scratch",
     "steers_tests",
     "update_mirror",

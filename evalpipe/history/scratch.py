@@ -17,9 +17,9 @@ from typing import Self
 from evalpipe.history.diffs import diff_trees
 from evalpipe.history.errors import PatchDoesNotApply, TreeNotWritten
 from evalpipe.history.git_command import GitCommand
+from evalpipe.history.instance_repository import commit_with_tree, repository_files, single_commit
 from evalpipe.history.objects import ObjectReader, TreeEntry, checked_id, folders_above
 from evalpipe.history.repository import Repository
-from evalpipe.history.single_commit import single_commit_files
 
 
 class ScratchObjects(ObjectReader):
@@ -113,12 +113,20 @@ class ScratchObjects(ObjectReader):
         """The robust patch between two commits or trees; see `diffs.diff_trees`."""
         return diff_trees(self.command, old, new, paths)
 
-    def single_commit_repository(self, tree: str, message: str) -> dict[bytes, bytes]:
-        """The files, relative to `.git/`, of a repository with this tree as its only commit.
+    def single_commit(self, tree: str, message: str) -> str:
+        """The id of a root commit of `tree` (a commit or tree) that depends on tree and message only."""
+        return single_commit(self.command, self.tree_id(tree), message)
 
-        See `single_commit.single_commit_files`.
+    def commit_with_tree(self, commit: str, tree: str) -> str:
+        """The id of `commit` with another tree; see `instance_repository.commit_with_tree`."""
+        return commit_with_tree(self.command, checked_id(commit), self.tree_id(tree))
+
+    def repository_files(self, commit: str) -> dict[bytes, bytes]:
+        """The files, relative to `.git/`, of a repository of `commit` and its ancestors alone.
+
+        See `instance_repository.repository_files`.
         """
-        return single_commit_files(self.command, self.object_format, self.tree_id(tree), message)
+        return repository_files(self.command, self.object_format, checked_id(commit))
 
     @contextmanager
     def _index(self, base: str | None) -> Iterator[GitCommand]:

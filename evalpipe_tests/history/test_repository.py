@@ -339,7 +339,7 @@ def test_nothing_that_a_source_configures_is_executed(tmp_path: Path) -> None:
         list(Mining(repository, new, MiningRules("x"), None))
         with ScratchObjects(repository) as scratch:
             scratch.apply_patch(old, scratch.diff(old, new))
-            scratch.single_commit_repository(new, "m")
+            scratch.repository_files(scratch.single_commit(new, "m"))
     assert not marker.exists()
     # The traps are real: a plain git walks into one.
     git(checkout, "diff", old, new)

@@ -232,9 +232,7 @@ def test_single_commit_repository_holds_its_tree_and_nothing_else(any_format: Bu
     any_format.commit({b"a.py": b"2\n"})
     repository = Repository(any_format.path)
     with ScratchObjects(repository) as scratch:
-        files = scratch.single_commit_repository(base, "Base\n\nstate of the repository")
-        again = scratch.single_commit_repository(scratch.tree_id(base), "Base\n\nstate of the repository")
-    assert files == again
+        files = scratch.repository_files(scratch.single_commit(base, "Base\n\nstate of the repository"))
     work = tmp_path / "work"
     work.mkdir()
     _lay_out(work, repository, base, files)
@@ -251,16 +249,6 @@ def test_single_commit_repository_holds_its_tree_and_nothing_else(any_format: Bu
     assert git(work, "remote") == b""
     allowed = {b"HEAD", b"config", b"index", b"refs/heads/main"}
     assert {path for path in files if not path.startswith(b"objects/pack/pack-")} == allowed
-
-
-def test_single_commit_repository_does_not_depend_on_how_the_mirror_is_packed(source: Builder) -> None:
-    commits = [source.commit({b"big": b"line %d\n" % n * 2000}) for n in range(5)]
-    repository = Repository(source.path)
-    with ScratchObjects(repository) as scratch:
-        loose = scratch.single_commit_repository(commits[2], "m")
-    git(source.path, "repack", "-adfq", "--depth=50", "--window=50")
-    with ScratchObjects(repository) as scratch:
-        assert scratch.single_commit_repository(commits[2], "m") == loose
 
 
 def test_scratch_lies_where_the_repository_says_and_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:

@@ -134,11 +134,21 @@ class Sandbox(Protocol):
     def name(self) -> str:
         """`docker` or `process`."""
 
-    def open(self, environment: str, limits: Limits, labels: Mapping[str, str]) -> AbstractContextManager[Box]:
+    def open(
+        self,
+        environment: str,
+        limits: Limits,
+        labels: Mapping[str, str],
+        *,
+        network: bool = False,
+        hostname: str | None = None,
+    ) -> AbstractContextManager[Box]:
         """A fresh box; when the `with` block ends, in whatever way, the box is gone.
 
         `environment` is an image id for Docker; for processes the directory of a virtual environment, or ""
-        for the host's own. Raises ImageMissing, EngineUnavailable.
+        for the host's own. `network` lets the box reach what the machine reaches. `hostname` is the name that the
+        box has for itself; by default `box` in a container and the machine's for processes, which keep that also
+        where the kernel grants no name spaces. Raises ImageMissing, EngineUnavailable.
         """
 
     def kill(self, labels: Mapping[str, str]) -> int:

@@ -30,6 +30,7 @@ _log = logging.getLogger(__name__)
 
 ROOT = "/work"
 USER = 1000
+HOSTNAME = "box"
 # Sandbox.kill renames a container before it kills it: the name survives until whoever waits for it looks.
 KILLED_PREFIX = "evalpipe-killed-"
 LABEL = "evalpipe."
@@ -39,10 +40,12 @@ _END_S = 30.0
 _NOT_FOUND_EXIT, _NOT_EXECUTABLE_EXIT, _KILLED_EXIT = 127, 126, 137
 
 
-def host_config(engine: Engine, limits: Limits, labels: Mapping[str, str]) -> dict[str, Any]:
-    """The engine's HostConfig for a box: no network, no rights, no writable place but the volume and /tmp."""
+def host_config(engine: Engine, limits: Limits, labels: Mapping[str, str], *, network: bool) -> dict[str, Any]:
+    """The engine's HostConfig for a box: no rights, no writable place but the volume and /tmp, no network unless asked
+    for.
+    """
     config: dict[str, Any] = engine.api.create_host_config(
-        network_mode="none",
+        network_mode=engine.outside_network if network else "none",
         cap_drop=["ALL"],
         security_opt=["no-new-privileges"],
         read_only=True,
@@ -80,8 +83,12 @@ class DockerBox:
         labels: Mapping[str, str],
         name: str,
         trusted: set[str],
+        *,
+        network: bool,
+        hostname: str | None,
     ) -> None:
         self._engine, self._image, self._limits = engine, image, limits
+        self._network, self._hostname = network, hostname or HOSTNAME
         self.labels, self.name = dict(labels), name
         self._images_with_own_root = trusted
         self._spool = TarSpool(USER, USER)
@@ -163,10 +170,10 @@ class DockerBox:
                 name=self.name,
                 user=f"{USER}:{USER}",
                 working_dir=directory,
-                hostname="box",
+                hostname=self._hostname,
                 environment=environment,
                 labels=self.labels,
-                host_config=host_config(self._engine, self._limits, self.labels),
+                host_config=host_config(self._engine, self._limits, self.labels, network=self._network),
             )
         return str(created["Id"])
 

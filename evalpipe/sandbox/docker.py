@@ -44,13 +44,30 @@ class DockerSandbox:
         return self._engine.client
 
     @contextmanager
-    def open(self, environment: str, limits: Limits, labels: Mapping[str, str]) -> Iterator[Box]:
+    def open(
+        self,
+        environment: str,
+        limits: Limits,
+        labels: Mapping[str, str],
+        *,
+        network: bool = False,
+        hostname: str | None = None,
+    ) -> Iterator[Box]:
         """See `Sandbox.open`."""
         self._engine.image_environment(environment)
         name = f"evalpipe-{uuid.uuid4().hex}"
         mine = {"managed": "1", "instance": self.instance, "owner": owner_id(), "box": name}
         all_labels = {LABEL + key: value for key, value in (dict(labels) | mine).items()}
-        box = DockerBox(self._engine, environment, limits, all_labels, name, self._images_with_own_root)
+        box = DockerBox(
+            self._engine,
+            environment,
+            limits,
+            all_labels,
+            name,
+            self._images_with_own_root,
+            network=network,
+            hostname=hostname,
+        )
         with self._lock:
             self._open[name] = box
         try:

@@ -79,6 +79,13 @@ class Engine:
         self.has_init = self.facts.get("InitCommit", {}).get("ID") != "N/A"
         self.image_environment = functools.lru_cache(maxsize=256)(self._image_environment)
 
+    @functools.cached_property
+    def outside_network(self) -> str:
+        """The network mode of a box that may reach out: the engine's own bridge, or the host's where it has none."""
+        with engine_faults("list the networks"):
+            names = {network["Name"] for network in self.api.networks()}
+        return "bridge" if "bridge" in names else "host"
+
     def require_alive(self) -> None:
         """Raise EngineUnavailable unless the engine answers soon."""
         with engine_faults("reach the engine"):

@@ -26,7 +26,8 @@ from typing import NoReturn
 # Numbers from linux/prctl.h, linux/sched.h, linux/mount.h and linux/sockios.h, the same on every
 # architecture.
 _PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 24, 36, 38
-_CLONE_NEWNS, _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x20000, 0x10000000, 0x20000000, 0x40000000
+_CLONE_NEWNS, _CLONE_NEWUTS, _CLONE_NEWUSER = 0x20000, 0x4000000, 0x10000000
+_CLONE_NEWPID, _CLONE_NEWNET = 0x20000000, 0x40000000
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 0x2, 0x4, 0x8, 0x4000, 0x40000
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 0x1
 _HIGHEST_CAPABILITY = 63
@@ -43,6 +44,7 @@ class Order:
     status_fd: int
     cut_network: bool
     own_process_ids: bool
+    hostname: str | None
     memory_bytes: int
     file_bytes: int
     pids: int
@@ -109,6 +111,7 @@ class Launcher:
 def isolate(order: Order) -> None:
     """Leave the host's name spaces, as far as ordered. Raises Fault."""
     flags = (_CLONE_NEWNET if order.cut_network else 0) | (_CLONE_NEWPID | _CLONE_NEWNS if order.own_process_ids else 0)
+    flags |= _CLONE_NEWUTS if order.hostname is not None else 0
     if not flags:
         return
     uid, gid = os.geteuid(), os.getegid()
@@ -120,6 +123,8 @@ def isolate(order: Order) -> None:
                 file.write(text)
         # In a user name space of its own the limit counts just this box, elsewhere all processes of the user.
         resource.setrlimit(resource.RLIMIT_NPROC, (order.pids, order.pids))
+    if order.hostname is not None:
+        socket.sethostname(order.hostname)
     if order.cut_network:
         _raise_loopback()
 

@@ -48,7 +48,8 @@ class ProcessSandbox:
             self.boxes.mkdir(parents=True, exist_ok=True)
         self._open: dict[str, ProcessBox] = {}
         self._lock = threading.Lock()
-        self._own_process_ids = self._works(cut_network=False, own_process_ids=True)
+        # A kernel that grants a name space for processes grants one for names too.
+        self._own_process_ids = self._works(own_process_ids=True, hostname="box")
         self._cut_network = self._works(cut_network=True, own_process_ids=self._own_process_ids)
 
     @property
@@ -57,7 +58,15 @@ class ProcessSandbox:
         return self._cut_network
 
     @contextmanager
-    def open(self, environment: str, limits: Limits, labels: Mapping[str, str]) -> Iterator[Box]:
+    def open(
+        self,
+        environment: str,
+        limits: Limits,
+        labels: Mapping[str, str],
+        *,
+        network: bool = False,
+        hostname: str | None = None,
+    ) -> Iterator[Box]:
         """See `Sandbox.open`."""
         path = os.environ.get("PATH", os.defpath)
         if environment:
@@ -72,8 +81,9 @@ class ProcessSandbox:
                 limits,
                 labels,
                 path=path,
-                cut_network=self._cut_network,
+                cut_network=self._cut_network and not network,
                 own_process_ids=self._own_process_ids,
+                hostname=hostname if self._own_process_ids else None,
             )
             with self._lock:
                 self._open[box.name] = box
@@ -126,7 +136,7 @@ class ProcessSandbox:
             memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         )
 
-    def _works(self, *, cut_network: bool, own_process_ids: bool) -> bool:
+    def _works(self, *, cut_network: bool = False, own_process_ids: bool = False, hostname: str | None = None) -> bool:
         """Try the isolation on an empty box. Raises EngineUnavailable when not even none of it works."""
         with host_faults("try the sandbox"), tempfile.TemporaryDirectory(dir=self.boxes) as directory:
             box = ProcessBox(
@@ -136,6 +146,7 @@ class ProcessSandbox:
                 path=os.defpath,
                 cut_network=cut_network,
                 own_process_ids=own_process_ids,
+                hostname=hostname,
             )
             try:
                 outcome = box.run(["true"], env={}, cwd=".")

@@ -38,10 +38,11 @@ class ProcessBox:
         path: str,
         cut_network: bool,
         own_process_ids: bool,
+        hostname: str | None,
     ) -> None:
         self.labels, self.name = dict(labels), directory.name
         self._directory, self._limits, self._path = directory, limits, path
-        self._cut_network, self._own_process_ids = cut_network, own_process_ids
+        self._cut_network, self._own_process_ids, self._hostname = cut_network, own_process_ids, hostname
         self.root = str(directory / "work")
         self._temporary = directory / "tmp"
         with host_faults(f"make the box {self.name}"):
@@ -119,6 +120,7 @@ class ProcessBox:
             status_fd=status_fd,
             cut_network=self._cut_network,
             own_process_ids=self._own_process_ids,
+            hostname=self._hostname,
             memory_bytes=self._limits.memory_bytes,
             file_bytes=_FILE_BYTES,
             pids=self._limits.pids,

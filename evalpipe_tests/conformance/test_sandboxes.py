@@ -425,6 +425,33 @@ def test_the_host_network_is_out_of_reach(place: Place) -> None:
     assert b"ConnectionRefusedError" in outcome.stderr
 
 
+def test_a_box_with_the_network_reaches_what_the_machine_reaches(place: Place) -> None:
+    # To a documentation address (RFC 5737): to connect a datagram socket takes a route, and sends nothing.
+    connect = python("import socket", "socket.socket(type=socket.SOCK_DGRAM).connect(('198.51.100.7', 9))")
+    with socket.socket(type=socket.SOCK_DGRAM) as probe:
+        if probe.connect_ex(("198.51.100.7", 9)) != 0:
+            pytest.skip("this machine has no network itself")
+    with place.sandbox.open(place.environment, LIMITS, {}, network=True) as box:
+        outcome = box.run(connect, env={}, cwd=".")
+    assert outcome.exit_code == 0, outcome.stderr
+    cut_off = place.run(*connect)
+    if not isinstance(place.sandbox, ProcessSandbox) or place.sandbox.cuts_network:
+        assert b"Network is unreachable" in cut_off.stderr
+
+
+@pytest.mark.parametrize("network", [False, True])
+def test_a_box_has_the_hostname_that_it_was_given(place: Place, network: bool) -> None:
+    own_name = place.run("uname", "-n").stdout.decode().strip()
+    with place.sandbox.open(place.environment, LIMITS, {}, network=network, hostname="elsewhere") as box:
+        found = box.run(["uname", "-n"], env={}, cwd=".").stdout.decode().strip()
+    if isinstance(place.sandbox, ProcessSandbox):
+        assert own_name == socket.gethostname()
+        assert found == ("elsewhere" if "own process IDs" in place.sandbox.describe().isolation else own_name)
+    else:
+        assert (own_name, found) == ("box", "elsewhere")
+    assert place.run("uname", "-n").stdout.decode().strip() == own_name
+
+
 def test_loopback_inside_the_box_works(place: Place) -> None:
     talk = "c = socket.create_connection(s.getsockname(), 5); s.accept()[0].send(b'hi'); print(c.recv(2))"
     outcome = place.run(*python("import socket", "s = socket.create_server(('127.0.0.1', 0))", talk))

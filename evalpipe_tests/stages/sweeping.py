@@ -50,10 +50,18 @@ class FaultySandbox(CountingSandbox):
     faults: list[SandboxError]
 
     @contextmanager
-    def open(self, environment: str, limits: Limits, labels: Mapping[str, str]) -> Iterator[Box]:
+    def open(
+        self,
+        environment: str,
+        limits: Limits,
+        labels: Mapping[str, str],
+        *,
+        network: bool = False,
+        hostname: str | None = None,
+    ) -> Iterator[Box]:
         if self.faults:
             raise self.faults.pop(0)
-        with super().open(environment, limits, labels) as box:
+        with super().open(environment, limits, labels, network=network, hostname=hostname) as box:
             yield box
 
 

@@ -66,9 +66,17 @@ class CountingSandbox(ProcessSandbox):
         self.opened: list[dict[str, str]] = []
 
     @contextmanager
-    def open(self, environment: str, limits: Limits, labels: Mapping[str, str]) -> Iterator[Box]:
+    def open(
+        self,
+        environment: str,
+        limits: Limits,
+        labels: Mapping[str, str],
+        *,
+        network: bool = False,
+        hostname: str | None = None,
+    ) -> Iterator[Box]:
         self.opened.append(dict(labels))
-        with super().open(environment, limits, labels) as box:
+        with super().open(environment, limits, labels, network=network, hostname=hostname) as box:
             yield box
 
 

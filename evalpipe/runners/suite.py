@@ -15,6 +15,9 @@ REPORT_BYTES = 64 * 1024 * 1024
 INSTALLED_FOLDER = "/opt/evalpipe/installed"
 """In an image: what the installation of the project wrote into its tree, such as a version module."""
 
+PREPARE_SCRIPT = "/opt/evalpipe/prepare"
+"""In an image: a script that lays what its tools have to write beside the tree, such as a filled compiler cache."""
+
 PREPARATION_FAILED = 97
 """Exit code of the run when a command that prepares the tree failed."""
 
@@ -77,5 +80,6 @@ def _script(preparation: Sequence[str]) -> bytes:
     """The shell script that prepares the tree and then becomes the runner's command."""
     # What the tree has itself is newer than what the installation wrote.
     lines = [f"[ ! -d {INSTALLED_FOLDER} ] || cp -Rn {INSTALLED_FOLDER}/. . || exit {PREPARATION_FAILED}"]
+    lines += [f"[ ! -f {PREPARE_SCRIPT} ] || /bin/sh -e {PREPARE_SCRIPT} || exit {PREPARATION_FAILED}"]
     lines += [f"/bin/sh -ec {shlex.quote(command)} || exit {PREPARATION_FAILED}" for command in preparation]
     return "\n".join([*lines, 'exec "$@"', ""]).encode()

@@ -33,7 +33,7 @@ class TestPlan:
 
     `files` are laid into the box after the tree, so they may replace files of it (`repo/...`). `report_path` is the
     one file that the run leaves; a runner whose tool leaves several has its command join them. `canary` is the name
-    by which `Runner.read` knows the test that must fail.
+    by which `Runner.read` knows the test that must fail, `key` what it checks a sealed report with (see `seal.py`).
     """
 
     __test__ = False
@@ -43,6 +43,7 @@ class TestPlan:
     files: Mapping[bytes, bytes]
     report_path: str
     canary: str
+    key: str = ""
 
 
 class Runner(Protocol):

@@ -1,4 +1,7 @@
-"""Reads the JSON lines of `inside/evalpipe_report.py`. The tested code can write there too, so nothing is trusted."""
+"""Reads the JSON lines of `inside/evalpipe_report.py`.
+
+The tested code can write there too: the seal tells its lines, and nothing else is trusted either.
+"""
 
 import json
 import math
@@ -8,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalpipe.runners.report import RunStatus, SuiteReport, TestOutcome, TestResult, storable_text
+from evalpipe.runners.seal import open_sealed
 
 _INTERNAL_ERROR, _USAGE_ERROR = 3, 4  # pytest.ExitCode
 _WORST_FIRST = (
@@ -77,7 +81,7 @@ class _Records:
         return frozenset(ran_again | {test_id for test_id, count in self.collected.items() if count > 1})
 
 
-def read_report(report: bytes | None, canary_id: str) -> SuiteReport:
+def read_report(report: bytes | None, canary_id: str, key: str) -> SuiteReport:
     """What a run says by its report (None: it left none). Never raises on content.
 
     The worst phase of a test decides, and a pass needs a call that passed. A report without its last record, or
@@ -87,9 +91,8 @@ def read_report(report: bytes | None, canary_id: str) -> SuiteReport:
         return SuiteReport(RunStatus.NO_REPORT, detail="the test run left no report")
     records = _Records()
     try:
-        for line in report.split(b"\n"):
-            if line:
-                records.add(_typed(json.loads(line), dict))
+        for line in open_sealed(report, key):
+            records.add(_typed(json.loads(line), dict))
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         reason = storable_text(repr(error)[:500])
         return SuiteReport(RunStatus.DAMAGED_REPORT, detail=f"the report cannot be read: {reason}")

@@ -158,6 +158,44 @@ def test_a_process_that_ends_early_leaves_no_report(place: Place, last_words: st
     assert run.outcome.exit_code == exit_code
 
 
+FORGERY = """
+    import glob, json, os
+    def answer():
+        for path in glob.glob("../runner/*.json") + glob.glob("../out/*"):
+            with open(path, "rb") as file:
+                known = file.read()
+            with open(path, "ab" if {append} else "wb") as file:
+                passed = dict(kind="phase", id="test_it.py::test_a", when="call", outcome="passed", xfail=False,
+                              subtest=False, seconds=0.0, message="")
+                seal = known[-1000:].split(b"\\n")[-2][:64] if known.count(b"\\n") else b"0" * 64
+                for record in (passed, dict(kind="end", exit_status=1)):
+                    file.write(seal + b" " + json.dumps(record).encode() + b"\\n")
+        os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("append", [True, False])
+def test_a_report_that_the_product_writes_is_damaged(place: Place, append: bool) -> None:
+    files = {
+        "product.py": FORGERY.format(append=append),
+        "test_it.py": "import product\ndef test_a(): product.answer()\n",
+    }
+    report = place.run(files).report
+    assert report.status is RunStatus.DAMAGED_REPORT
+    assert not report.tests
+
+
+def test_the_key_does_not_lie_on_the_disk_when_the_tests_run(place: Place) -> None:
+    suite = """
+        import glob, os
+        def test_files():
+            assert sorted(os.listdir("../runner")) == ["evalpipe_report.py", "evalpipe_seal.py", "run.sh"]
+            with open(glob.glob("../out/*.jsonl")[0]) as file:
+                assert "key" not in file.read()
+    """
+    assert outcomes(place.report({"test_it.py": suite})) == {"test_it.py::test_files": "passed"}
+
+
 @pytest.mark.parametrize(
     "stop", ["pytest.exit('enough', 0)", "raise KeyboardInterrupt", "request.session.shouldstop = 'x'"]
 )

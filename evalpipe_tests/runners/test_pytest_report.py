@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from evalpipe.runners import PytestRunner, RunStatus, SuiteReport, SuiteRequest, TestOutcome
 from evalpipe.runners.pytest_report import read_report
 from evalpipe.runners.report import storable_text
+from evalpipe_tests.runners.seals import sealed
 
-CANARY = "::evalpipe_canary_1"
+CANARY, KEY = "::test_0123", "ab" * 32
 Record = dict[str, Any]
 
 
@@ -40,7 +41,7 @@ def lines(*records: Record) -> bytes:
 
 
 def read(*records: Record, end: bool = True) -> SuiteReport:
-    return read_report(lines(*records, *(END if end else [])), CANARY)
+    return read_report(sealed(lines(*records, *(END if end else [])), KEY), CANARY, KEY)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_a_run_in_which_the_last_test_could_not_even_begin_is_no_report() -> Non
 
 @pytest.mark.parametrize("report", [None, b""])
 def test_nothing_is_no_report(report: bytes | None) -> None:
-    assert read_report(report, CANARY).status is RunStatus.NO_REPORT
+    assert read_report(report, CANARY, KEY).status is RunStatus.NO_REPORT
 
 
 def test_without_its_last_record_it_is_no_report() -> None:
@@ -139,14 +140,22 @@ def test_an_internal_or_usage_error_is_no_report(exit_status: int) -> None:
     assert report.uncollected == {"t.py": "SyntaxError"}
 
 
-def test_a_report_cut_anywhere_is_none_or_damaged() -> None:
-    whole = lines(*ran("t"), *END)
-    for length in range(len(whole) - 1):
-        report = read_report(whole[:length], CANARY)
-        assert report.status in (RunStatus.NO_REPORT, RunStatus.DAMAGED_REPORT)
+def test_a_report_cut_anywhere_is_none() -> None:
+    whole = sealed(lines(*ran("t"), *END), KEY)
+    for length in range(len(whole)):
+        report = read_report(whole[:length], CANARY, KEY)
+        assert report.status is RunStatus.NO_REPORT
         assert not report.tests
-    # Of the very last byte, a line feed, nothing depends.
-    assert read_report(whole[:-1], CANARY) == read_report(whole, CANARY)
+    assert read_report(whole, CANARY, KEY).status is RunStatus.COMPLETED
+
+
+def test_a_line_that_the_program_did_not_write_damages_the_report() -> None:
+    whole = sealed(lines(*ran("t", call="failed"), *END), KEY)
+    forged = sealed(lines(*ran("t")), "cd" * 32)
+    for report in (forged + whole, whole + forged, lines(*ran("t")) + whole, whole.replace(b"failed", b"passed", 1)):
+        found = read_report(report, CANARY, KEY)
+        assert found.status is RunStatus.DAMAGED_REPORT
+        assert "not written by the test runner" in found.detail
 
 
 def test_ids_of_more_than_one_test_are_duplicates_and_keep_the_worst() -> None:
@@ -254,7 +263,7 @@ FAULTS = [
 @pytest.mark.parametrize("fault", FAULTS, ids=range(len(FAULTS)))
 def test_one_bad_line_damages_the_report(fault: bytes) -> None:
     for report in (fault.strip() + b"\n" + lines(*ran("t"), *END), lines(*ran("t"), *END) + fault):
-        found = read_report(report, CANARY)
+        found = read_report(sealed(report, KEY), CANARY, KEY)
         assert found.status is RunStatus.DAMAGED_REPORT
         assert found.detail.startswith("the report cannot be read: ")
         assert len(found.detail) < 1000
@@ -285,7 +294,7 @@ RECORDS = st.fixed_dictionaries(
 @given(st.binary() | st.lists(RECORDS, max_size=6).map(lambda records: lines(*records)))
 def test_no_content_makes_the_reader_raise(content: bytes) -> None:
     for report in (content, lines(*ran("t")) + content, content + lines(*END)):
-        assert read_report(report, CANARY).status in set(RunStatus)
+        assert read_report(report, CANARY, KEY).status in set(RunStatus)
 
 
 PHASES = st.builds(

@@ -6,13 +6,12 @@ non-strict xpass as a plain pass. It is started as a file because `python -m pyt
 in the tested tree first.
 """
 
-import json
-import os
 import random
 import sys
 from pathlib import Path
 
 import pytest
+from evalpipe_seal import SealedReport, take_settings
 
 _MESSAGE_CHARACTERS = 4000
 # Set by a repository's own settings, these run tests where this plugin is not (pytest-xdist), or stop early.
@@ -44,19 +43,15 @@ class _Canary(pytest.Item):
 
 
 class Reporter:
-    """The plugin: one JSON object a line, flushed at once, so that a run that dies shows how far it came."""
+    """The plugin: writes the phases of every test into a sealed report, and adds the canary."""
 
-    def __init__(self, report, canary, shuffle_seed):
-        self._file = open(report, "a", encoding="ascii")
+    def __init__(self, report, key, canary, shuffle_seed):
+        self._report = SealedReport(report, key)
         self._canary = canary
         self._shuffle_seed = shuffle_seed
-        self._process = os.getpid()
 
     def _write(self, kind, **fields):
-        # A test may fork, and an error in the child then runs on through all the tests that follow.
-        if os.getpid() == self._process:
-            self._file.write(json.dumps(dict(fields, kind=kind)) + "\n")
-            self._file.flush()
+        self._report.write(dict(fields, kind=kind))
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_cmdline_main(self, config):
@@ -111,7 +106,7 @@ def _shorten(text):
 def main():
     """Run pytest with the arguments of this program, as `python -m pytest` would, and return its exit status."""
     here = Path(__file__).resolve().parent
-    settings = json.loads((here / "settings.json").read_text(encoding="utf-8"))
+    settings = take_settings(str(here))
     # `python -m pytest` looks for modules in the working directory first, where this file's folder is now.
     sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != here]
     if not getattr(sys.flags, "safe_path", False):

@@ -1,4 +1,4 @@
-"""Opens the reports of `inside/evalpipe_seal.py`: what the tested code wrote into one is told from what its program did."""
+"""Opens the reports of `inside/evalpipe_seal.py`: what the tested code wrote into one is told from the program's lines."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""Opens the reports of `inside/evalpipe_seal.py`: what the tested code wrote into one is told from the program's lines."""
+"""Opens the reports of `inside/evalpipe_seal.py`: a line that the tested code wrote is told from the program's own."""
 
 import hashlib
 import hmac

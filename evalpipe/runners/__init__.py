@@ -3,6 +3,7 @@
 from evalpipe.runners.plan import WHOLE_SUITE, Runner, SuiteRequest, SuiteTree, TestPlan
 from evalpipe.runners.pytest import PytestRunner
 from evalpipe.runners.report import RunStatus, SuiteReport, TestOutcome, TestResult
+from evalpipe.runners.unittest import UnittestRunner
 
 __all__ = [
     "WHOLE_SUITE",
@@ -15,4 +16,5 @@ __all__ = [
     "TestOutcome",
     "TestPlan",
     "TestResult",
+    "UnittestRunner",
 ]

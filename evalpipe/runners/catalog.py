@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from evalpipe.runners.plan import Runner
 from evalpipe.runners.pytest import PytestRunner
+from evalpipe.runners.unittest import UnittestRunner
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,7 @@ class RunnerSettings:
 
 _MAKERS: Mapping[str, Callable[[RunnerSettings], Runner]] = {
     "pytest": lambda settings: PytestRunner(python=settings.python, arguments=settings.arguments),
+    "unittest": lambda settings: UnittestRunner(python=settings.python, arguments=settings.arguments),
 }
 
 

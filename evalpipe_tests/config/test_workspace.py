@@ -1,9 +1,13 @@
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from evalpipe.config import ConfigError, find_workspace
+from evalpipe.config.repository import RunnerName
 from evalpipe_tests.config.builders import REPOSITORY, SCRIPTED, SWEEP, make_workspace
+
+RUNNERS = ", ".join(get_args(RunnerName))
 
 
 def _texts(problems: list[object]) -> list[str]:
@@ -99,7 +103,7 @@ def test_the_problems_of_a_repository_say_what_would_be_right(tmp_path: Path) ->
         f"{where}:1: source: is missing: a path from the workspace's top, or a URL",
         f'{where}:2: mainline: must be text; write it in quotes: "2.10"',
         f"{where}:3: name: the name is the name of the file; remove this line",
-        f"{where}:5: runner.name: 'jset' is not a known runner; use one of: pytest",
+        f"{where}:5: runner.name: 'jset' is not a known runner; use one of: {RUNNERS}",
         f"{where}:6: runner.python: is empty; give it a value, or remove the line",
         f"{where}:8: paths.tests: must be a list; write each value on a line of its own after `- `",
         f"{where}:10: validation.memory: '2x' is not a memory size; write it as 512m or 2g",
@@ -168,7 +172,7 @@ def test_the_error_of_one_file_has_a_problem_a_line(tmp_path: Path) -> None:
         workspace.load_repository("shop")
     assert str(caught.value).splitlines() == [
         "data/repos/shop.yaml:1: source: is missing: a path from the workspace's top, or a URL",
-        "data/repos/shop.yaml:2: runner.name: 'jset' is not a known runner; use one of: pytest",
+        f"data/repos/shop.yaml:2: runner.name: 'jset' is not a known runner; use one of: {RUNNERS}",
     ]
 
 

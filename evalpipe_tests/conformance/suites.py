@@ -33,7 +33,7 @@ class Place:
     def run(self, files: Files, *, limits: Limits = LIMITS, arguments: tuple[str, ...] = ()) -> SuiteRun:
         """Run the suite that these files are, through the function that validation and grading use."""
         with self.sandbox.open(self.environment, limits, {"purpose": "test"}) as box:
-            return run_suite(box, PytestRunner(arguments=arguments), [_entry(*file) for file in files.items()])
+            return run_suite(box, PytestRunner(arguments=arguments), as_entries(files))
 
     def report(self, files: Files, *, arguments: tuple[str, ...] = ()) -> SuiteReport:
         """The report of a run that must be complete and have a canary that failed."""
@@ -43,9 +43,12 @@ class Place:
         return report
 
 
-def _entry(path: str | bytes, content: str) -> FileEntry:
-    name = path.encode() if isinstance(path, str) else path
-    return FileEntry(name, REGULAR, textwrap.dedent(content).encode())
+def as_entries(files: Files) -> list[FileEntry]:
+    """A tree of these files; the indentation that a content has as a whole is taken off."""
+    return [
+        FileEntry(path.encode() if isinstance(path, str) else path, REGULAR, textwrap.dedent(content).encode())
+        for path, content in files.items()
+    ]
 
 
 def outcomes(report: SuiteReport) -> dict[str, str]:

@@ -17,10 +17,10 @@ __all__ = ["begun", "copied", "finished", "frozen", "mined"]
 
 _BASE_IMAGE = "evalpipe-base:bookworm"
 _NO_ENGINE = "no Docker engine answers"
-_NO_IMAGE = f"there is no image {_BASE_IMAGE}"
+_NO_IMAGE = "there is no image"
 
 
-def _unavailable(reason: str) -> NoReturn:
+def unavailable(reason: str) -> NoReturn:
     """Skip, or fail where Docker is required; `.ci/engine start` provides what is missing."""
     if os.environ.get("EVALPIPE_REQUIRE_DOCKER") == "1":
         pytest.fail(f"EVALPIPE_REQUIRE_DOCKER=1, and {reason}", pytrace=False)
@@ -35,7 +35,7 @@ def docker_sandbox() -> Iterator[DockerSandbox]:
     try:
         sandbox = DockerSandbox(f"test-{os.getpid()}")
     except EngineUnavailable:
-        _unavailable(_NO_ENGINE)
+        unavailable(_NO_ENGINE)
     yield sandbox
     sandbox.kill({})
     sandbox.client.close()
@@ -50,7 +50,7 @@ def base_image(docker_sandbox: DockerSandbox) -> str:
     for image in docker_sandbox.client.images.list():
         if wanted in (image.id, *image.tags):
             return str(image.id)
-    _unavailable(_NO_IMAGE)
+    unavailable(f"{_NO_IMAGE} {_BASE_IMAGE}")
 
 
 @pytest.fixture

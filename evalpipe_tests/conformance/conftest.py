@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from evalpipe.sandbox import ProcessSandbox
+from evalpipe.sandbox import DockerSandbox, ProcessSandbox
+from evalpipe_tests.conformance.environments import EnvironmentImages
 from evalpipe_tests.conformance.suites import Place
 from evalpipe_tests.runners.environment import bare_pytest
 
@@ -15,3 +16,9 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         return Place(request.getfixturevalue("docker_sandbox"), request.getfixturevalue("base_image"))
     environment = bare_pytest(tmp_path_factory.mktemp("environment"))
     return Place(ProcessSandbox("test", tmp_path_factory.mktemp("boxes")), environment)
+
+
+@pytest.fixture(scope="session")
+def environment_images(docker_sandbox: DockerSandbox, base_image: str) -> EnvironmentImages:
+    """Finds or builds the images of the runners' rows."""
+    return EnvironmentImages(docker_sandbox, base_image)

@@ -1,0 +1,92 @@
+"""The images in which the runners' hard cases run: a toolchain of `.ci/engine`, and what a recipe adds to it.
+
+They are built as those of candidates are, once for each engine, since evalpipe finds them again by their build key.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import os
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from evalpipe.environments import DockerEnvironmentBuilder, Project, Recipe, RecipeSource, Template
+from evalpipe.environments.build import BuildStatus
+from evalpipe.environments.settings import host_settings
+from evalpipe.sandbox import REGULAR, DockerSandbox, FileEntry
+from evalpipe_tests.conftest import unavailable
+
+INSTANCE = "conformance"
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Files as the tree of a base commit."""
+
+    content: Mapping[bytes, bytes] = field(default_factory=dict)
+    commit: str = "0" * 40
+
+    @property
+    def paths(self) -> Collection[bytes]:
+        return self.content.keys()
+
+    def read(self, path: bytes) -> bytes:
+        return self.content[path]
+
+    def object_id(self, path: bytes) -> str | None:
+        return hashlib.sha1(self.content[path]).hexdigest() if path in self.content else None
+
+    def files(self) -> Iterator[FileEntry]:
+        return (FileEntry(path, REGULAR, content) for path, content in self.content.items())
+
+
+@dataclass(frozen=True)
+class TestEnvironment:
+    """A toolchain (`go`, `rust`, `node`, `java`, or nothing for the base image), and a recipe to build on it."""
+
+    __test__ = False
+
+    toolchain: str = ""
+    recipe: Recipe | None = None
+    tree: Tree = Tree()
+
+
+def by_template(toolchain: str, template: Template, files: Mapping[str, bytes]) -> TestEnvironment:
+    """The environment that a template makes for a project of these files."""
+    tree = Tree({path.encode(): content for path, content in files.items()})
+    recipe = template.recipe(Project(tree, dt.date(2026, 1, 1), version=None))
+    return TestEnvironment(toolchain, recipe, tree)
+
+
+class EnvironmentImages:
+    """Finds or builds the image of an environment."""
+
+    def __init__(self, sandbox: DockerSandbox, base_image: str) -> None:
+        self._sandbox, self._base_image = sandbox, base_image
+        self._builder: DockerEnvironmentBuilder | None = None
+
+    def image(self, environment: TestEnvironment) -> str:
+        """Its id. Skips the test, or fails where Docker is required, when there is no such toolchain."""
+        base = self._toolchain(environment.toolchain)
+        if environment.recipe is None:
+            return base
+        if self._builder is None:
+            self._builder = DockerEnvironmentBuilder(INSTANCE, host_settings())
+        planned = self._builder.plan(RecipeSource(base, environment.recipe, environment.tree))
+        built = self._builder.build(planned)
+        if built.status is not BuildStatus.BUILT or built.image_digest is None:
+            pytest.fail(f"the environment for this runner cannot be built: {built}")
+        return built.image_digest
+
+    def _toolchain(self, name: str) -> str:
+        if not name:
+            return self._base_image
+        variable = {"java": "MAVEN"}.get(name, name.upper())
+        wanted = os.environ.get(f"EVALPIPE_BASE_IMAGE_{variable}", f"evalpipe-base:{name}")
+        for image in self._sandbox.client.images.list():
+            if wanted in (image.id, *image.tags):
+                return str(image.id)
+        unavailable(f"there is no image {wanted}")

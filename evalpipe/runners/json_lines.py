@@ -6,29 +6,22 @@
     {"kind": "end"}                                                                     the run came to its end
 
 An ID is a text, or the list of a file and the titles that lead to the test. A second `test` with the same id is a
-duplicate, a fault is none: a failed hook, an attempt that was repeated. The tested code can write there too, so nothing
-is trusted.
+duplicate, a fault is none: a failed hook, an attempt that was repeated. The tested code can write into the report too:
+the seal tells its lines, and nothing else is trusted either.
 """
 
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from evalpipe.runners.report import RunStatus, SuiteReport, TestOutcome, TestResult, storable_text
+from evalpipe.runners.results import Results
+from evalpipe.runners.seal import open_sealed
 
 SEPARATOR = "::"
-_WORST_FIRST = (
-    TestOutcome.FAILED,
-    TestOutcome.ERROR,
-    TestOutcome.SKIPPED,
-    TestOutcome.XFAILED,
-    TestOutcome.XPASSED,
-    TestOutcome.PASSED,
-)
 _AMBIGUOUS = re.compile(r"\A:|::|:\Z|\\:")
 
 
@@ -48,9 +41,8 @@ def _unambiguous(title: str) -> str:
 @dataclass(slots=True)
 class _Records:
     canary: str
-    found: dict[str, list[TestResult]] = field(default_factory=dict)
-    canaries: dict[str, list[TestResult]] = field(default_factory=dict)
-    runs: Counter[str] = field(default_factory=Counter)
+    results: Results = field(default_factory=Results)
+    canaries: Results = field(default_factory=Results)
     uncollected: dict[str, str] = field(default_factory=dict)
     ended: bool = False
 
@@ -59,9 +51,11 @@ class _Records:
             raise ValueError("the report goes on after its end")
         match record["kind"]:
             case "test":
-                self.runs[self._add_result(record, _seconds(record["seconds"]))] += 1
+                results, result = self._result(record, _seconds(record["seconds"]))
+                results.add(result)
             case "fault":
-                self._add_result(record, 0.0)
+                results, result = self._result(record, 0.0)
+                results.blame(result)
             case "uncollected":
                 file, message = _text(record["file"]), _text(record["message"])
                 self.uncollected[file] = "\n".join(filter(None, (self.uncollected.get(file), message)))
@@ -70,18 +64,16 @@ class _Records:
             case other:
                 raise ValueError(f"unknown record {other!r}")
 
-    def _add_result(self, record: dict[str, Any], seconds: float) -> str:
+    def _result(self, record: dict[str, Any], seconds: float) -> tuple[Results, TestResult]:
         named = _typed(record["id"], str, list)
         parts = [named] if isinstance(named, str) else [str(_typed(part, str)) for part in named]
-        test_id = storable_text(parts[0] if len(parts) == 1 else joined_id(parts))
+        test_id = storable_text(named if isinstance(named, str) else joined_id(parts))
         result = TestResult(test_id, TestOutcome(_text(record["outcome"])), seconds, _text(record["message"]))
-        found = self.canaries if parts[-1] == self.canary else self.found
-        found.setdefault(test_id, []).append(result)
-        return test_id
+        return self.canaries if parts[-1] == self.canary else self.results, result
 
 
-def read_json_lines(report: bytes | None, canary: str) -> SuiteReport:
-    """What a run says by its report (None: it left none). Never raises on content.
+def read_json_lines(report: bytes | None, canary: str, key: str) -> SuiteReport:
+    """What a run says by its report (None: it left none), sealed with `key`. Never raises on content.
 
     The worst of what is said of a test decides. A report without its last record, or in which the canary, a test
     whose id or last title is `canary`, did not run, is none. There may be several canaries; each must have failed.
@@ -90,25 +82,24 @@ def read_json_lines(report: bytes | None, canary: str) -> SuiteReport:
         return SuiteReport(RunStatus.NO_REPORT, detail="the test run left no report")
     records = _Records(canary)
     try:
-        for line in report.split(b"\n"):
-            if line:
-                records.add(_typed(json.loads(line), dict))
+        for line in open_sealed(report, key):
+            records.add(_typed(json.loads(line), dict))
     except (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError) as error:
         reason = storable_text(repr(error)[:500])
         return SuiteReport(RunStatus.DAMAGED_REPORT, detail=f"the report cannot be read: {reason}")
     if not records.ended:
         return SuiteReport(RunStatus.NO_REPORT, detail="the test run ended before its report was complete")
     uncollected = {file: message for file, message in records.uncollected.items() if canary not in file}
-    canaries = [_worst(test_id, results) for test_id, results in records.canaries.items()]
+    canaries = list(records.canaries.tests.values())
     if not canaries or any(found.outcome is TestOutcome.ERROR for found in canaries):
         return SuiteReport(
             RunStatus.NO_REPORT, uncollected=uncollected, detail=_canary_fault(canary, canaries, records.uncollected)
         )
     return SuiteReport(
         RunStatus.COMPLETED,
-        tests={test_id: _worst(test_id, results) for test_id, results in records.found.items()},
+        tests=dict(records.results.tests),
         uncollected=uncollected,
-        duplicates=frozenset(test_id for test_id, count in records.runs.items() if count > 1) & records.found.keys(),
+        duplicates=records.results.duplicates,
         canary_failed=all(found.outcome is TestOutcome.FAILED for found in canaries),
     )
 
@@ -118,11 +109,6 @@ def _canary_fault(canary: str, canaries: Sequence[TestResult], uncollected: Mapp
     messages += [message for file, message in uncollected.items() if canary in file]
     reason = messages[0].strip()[:500] if messages else "the runner did not find it, or its arguments leave it out"
     return f"the test that must fail did not run: {reason}"
-
-
-def _worst(test_id: str, results: Sequence[TestResult]) -> TestResult:
-    worst = min(results, key=lambda result: _WORST_FIRST.index(result.outcome))
-    return TestResult(test_id, worst.outcome, sum(result.seconds for result in results), worst.message)
 
 
 def _seconds(value: object) -> float:

@@ -1,6 +1,7 @@
 """Gathers the results of one run by test id: the worst outcome of an id counts, and an id that comes twice is told."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from evalpipe.runners.report import TestOutcome, TestResult
@@ -35,6 +36,7 @@ class Results:
 
     def __init__(self) -> None:
         self._tests: dict[str, TestResult] = {}
+        self._ran: set[str] = set()
         self._duplicates: set[str] = set()
 
     @property
@@ -48,16 +50,23 @@ class Results:
         return frozenset(self._duplicates)
 
     def add(self, result: TestResult) -> None:
-        """Add one result; a second one for the same id makes it a duplicate, of which the worst outcome is kept."""
+        """Add the result of one run; a second one of the same id makes it a duplicate."""
+        if result.test_id in self._ran:
+            self._duplicates.add(result.test_id)
+        self._ran.add(result.test_id)
+        self.blame(result)
+
+    def blame(self, result: TestResult) -> None:
+        """Add what befell a test besides its run, such as a hook that failed: no run of its own, but it counts."""
         known = self._tests.get(result.test_id)
-        if known is None:
-            self._tests[result.test_id] = result
-            return
-        self._duplicates.add(result.test_id)
-        if result.outcome is not known.outcome and worse(result.outcome, known.outcome) is result.outcome:
-            self._tests[result.test_id] = result
+        if known is None or (
+            result.outcome is not known.outcome and worse(result.outcome, known.outcome) is result.outcome
+        ):
+            seconds = max(result.seconds, known.seconds if known else 0.0)
+            self._tests[result.test_id] = replace(result, seconds=seconds)
 
     def pop(self, test_id: str) -> TestResult | None:
         """Take one test out, such as the canary."""
+        self._ran.discard(test_id)
         self._duplicates.discard(test_id)
         return self._tests.pop(test_id, None)

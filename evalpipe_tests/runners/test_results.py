@@ -30,6 +30,18 @@ def test_the_first_message_of_the_worst_is_kept() -> None:
     assert results.tests["t"].message == "b"
 
 
+@pytest.mark.parametrize("first", ["run", "blame"])
+def test_what_befalls_a_test_besides_its_run_counts_and_makes_no_duplicate(first: str) -> None:
+    results = Results()
+    for kind in ("run", "blame") if first == "run" else ("blame", "run"):
+        if kind == "run":
+            results.add(TestResult("t", TestOutcome.PASSED, 2.5))
+        else:
+            results.blame(TestResult("t", TestOutcome.ERROR, message="its hook failed"))
+    assert results.duplicates == frozenset()
+    assert (results.tests["t"].outcome, results.tests["t"].message) == (TestOutcome.ERROR, "its hook failed")
+
+
 def test_what_is_taken_out_is_gone() -> None:
     results = Results()
     for test_id in ("a", "b", "a"):

@@ -1,12 +1,10 @@
 """Program that runs inside the sandbox: unittest's discovery, with a result that writes every test and adds the canary.
 
-It lies beside the repository, never in it, and imports nothing but the standard library, so it runs on the team's own
-Python (3.7 or newer). Its arguments are those of `python -m unittest discover`. What it writes is read by
+It lies beside the repository, never in it, and uses the standard library alone, so it runs on the team's own Python
+(3.7 or newer). Its arguments are those of `python -m unittest discover`. What it writes is read by
 `evalpipe/runners/json_lines.py`. It prints nothing: a test may have closed what it would print to.
 """
 
-import json
-import os
 import random
 import re
 import sys
@@ -15,11 +13,13 @@ import unittest
 import warnings
 from pathlib import Path
 
+from evalpipe_seal import SealedReport, take_settings
+
 _MESSAGE_CHARACTERS = 4000
 _FIXTURE = re.compile(r"(setUp|tearDown)(?:Module|Class) \((.*)\)", re.DOTALL)
 _WORST_FIRST = ("failed", "error", "skipped", "xfailed", "xpassed", "passed")
-# Tests replace functions of these modules; what is kept here stays.
-_now, _getpid = time.monotonic, os.getpid
+# Tests replace functions of this module; what is kept here stays.
+_now = time.monotonic
 
 
 class _Canary(unittest.TestCase):
@@ -79,22 +79,18 @@ class Loader(unittest.TestLoader):
 
 
 class Report(unittest.TestResult):
-    """One JSON object a line, flushed at once, so that a run that dies shows how far it came."""
+    """Writes every test, and what befell it from outside, into a sealed report."""
 
-    def __init__(self, path):
+    def __init__(self, report, key):
         super().__init__()
-        self._file = open(path, "a", encoding="ascii")
-        self._process = _getpid()
+        self._report = SealedReport(report, key)
         self._tree = Tree()
         self._tests_of = {}
         self._said = []
         self._began = None
 
     def write(self, kind, **fields):
-        # A test may fork, and an error in the child then runs on through all the tests that follow.
-        if _getpid() == self._process:
-            self._file.write(json.dumps(dict(fields, kind=kind)) + "\n")
-            self._file.flush()
+        self._report.write(dict(fields, kind=kind))
 
     def expect(self, tests):
         """Take note of all tests before they run, for what befalls their class or module."""
@@ -172,11 +168,12 @@ class Report(unittest.TestResult):
 class Runner:
     """In the place of unittest's own runner, which stops early or prints as its arguments say."""
 
-    def __init__(self, report, canary, shuffle_seed):
-        self._report, self._canary, self._shuffle_seed = report, canary, shuffle_seed
+    def __init__(self, report, key, canary, shuffle_seed):
+        self._result = Report(report, key)
+        self._canary, self._shuffle_seed = canary, shuffle_seed
 
     def run(self, suite):
-        result = Report(self._report)
+        result = self._result
         tests = list(_tests_in(suite))
         result.expect(test for test in tests if hasattr(test, "id"))
         if self._shuffle_seed is not None:
@@ -228,7 +225,7 @@ def _shorten(text):
 def main():
     """Discover and run the tests with the arguments of this program, as `python -m unittest discover` would."""
     here = Path(__file__).resolve().parent
-    settings = json.loads((here / "settings.json").read_text(encoding="utf-8"))
+    settings = take_settings(str(here))
     # `python -m unittest` looks for modules in the working directory first, where this file's folder is now.
     sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != here]
     if not getattr(sys.flags, "safe_path", False):

@@ -1,10 +1,10 @@
 """One attempt: the instance goes in, the agent runs, one patch comes out."""
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evalpipe.agents.adapter import AGENT_FOLDER, Adapter, Assignment
+from evalpipe.agents.instance import Instance
 from evalpipe.agents.outcome import AttemptOutcome
 from evalpipe.history import Repository, ScratchObjects, TreeNotWritten
 from evalpipe.sandbox import (
@@ -21,7 +21,7 @@ from evalpipe.sandbox import (
     TreeLimits,
     UnsafeOutput,
 )
-from evalpipe.tasks import CapturedPatch, TreeFile, capture_patch, read_files
+from evalpipe.tasks import CapturedPatch, TreeFile, capture_patch
 
 INSTANCE_FOLDER = "repo"
 WORK_LIMITS = TreeLimits(total_bytes=2 * 1024**3, file_bytes=64 * 1024**2, entries=200_000)
@@ -48,10 +48,11 @@ def run_attempt(
     adapter: Adapter,
     repository: Repository,
     assignment: Assignment,
+    instance: Instance,
     limits: Limits,
     labels: dict[str, str],
 ) -> AttemptResult:
-    """Make one attempt in a fresh box without network; faults of the engine become outcomes, never exceptions.
+    """Make one attempt on `instance` in a fresh box without network; faults of the engine become outcomes.
 
     Raises ScriptError (and whatever else says that the agent is configured wrongly) before anything runs.
     """
@@ -59,8 +60,8 @@ def run_attempt(
     with ScratchObjects(repository) as scratch:
         try:
             with sandbox.open(environment, limits, labels) as box:
-                ended = _run_agent(box, adapter, scratch, assignment)
-                captured, trouble = _capture(box, scratch, assignment.task.parent)
+                ended = _run_agent(box, adapter, scratch, assignment, instance)
+                captured, trouble = _capture(box, scratch, instance.tree(scratch))
         except SandboxError as error:
             outcome = _infrastructure(error)
             return AttemptResult(outcome, str(error), None, 0, None, time.monotonic() - started, b"")
@@ -77,33 +78,22 @@ def run_attempt(
     )
 
 
-def instance_files(scratch: ScratchObjects, parent: str) -> Iterator[FileEntry]:
-    """The repository as an agent gets it: the parent's tree, and a git directory that knows this tree alone."""
-    tree = scratch.tree_id(parent)
-    for file in read_files(scratch, scratch.read_tree(tree)):
-        yield FileEntry(file.path, file.mode, file.data)
-    start = scratch.single_commit(tree, "The repository as it is")
-    for path, data in scratch.repository_files(start).items():
-        yield FileEntry(b".git/" + path, 0o100644, data)
-
-
-def _run_agent(box: Box, adapter: Adapter, scratch: ScratchObjects, assignment: Assignment) -> Outcome:
+def _run_agent(
+    box: Box, adapter: Adapter, scratch: ScratchObjects, assignment: Assignment, instance: Instance
+) -> Outcome:
     start = adapter.prepare(assignment, scratch, box.root)
     prefix = INSTANCE_FOLDER.encode() + b"/"
-    box.put(
-        FileEntry(prefix + entry.path, entry.mode, entry.data)
-        for entry in instance_files(scratch, assignment.task.parent)
-    )
+    box.put(FileEntry(prefix + entry.path, entry.mode, entry.data) for entry in instance.entries(scratch))
     prompt = FileEntry(f"{AGENT_FOLDER}/prompt.md".encode(), 0o100644, assignment.prompt.encode())
     box.put([prompt, *start.files])
     return box.run(start.command, env=start.env or {}, cwd=f"{box.root}/{INSTANCE_FOLDER}")
 
 
-def _capture(box: Box, scratch: ScratchObjects, parent: str) -> tuple[CapturedPatch | None, str]:
+def _capture(box: Box, scratch: ScratchObjects, tree: str) -> tuple[CapturedPatch | None, str]:
     try:
         entries = box.read_tree(INSTANCE_FOLDER, WORK_LIMITS)
         files = (TreeFile(entry.path, entry.mode, entry.data) for entry in entries if entry.mode != 0o040000)
-        return capture_patch(scratch, parent, files), ""
+        return capture_patch(scratch, tree, files), ""
     except (OutputTooLarge, UnsafeOutput, TreeNotWritten) as error:
         return None, f"the working tree cannot be taken as a patch: {error}"
 

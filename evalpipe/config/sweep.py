@@ -32,6 +32,9 @@ class SweepConfig(ConfigModel):
     modes: tuple[PromptMode, ...] = Field(
         default=("original",), description="the prompts: `original` text, or a `terse` one"
     )
+    history: Literal["ancestors", "none"] = Field(
+        default="ancestors", description="what agents may read of the past: the parent's ancestors, or one commit"
+    )
     weights: dict[Category, Positive] | None = Field(
         default=None, description="share of each category in the team's own work; must add up to 1"
     )

@@ -46,7 +46,10 @@ class AgentRecord:
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentRecord:
-    """Where attempts run; `images` counts the tasks of each image by its digest, `memory_limit` is in bytes."""
+    """Where attempts run; `images` counts the tasks of each image by its digest, `memory_limit` is in bytes.
+
+    `history` is what an agent may read of the past: `ancestors` or `none`.
+    """
 
     sandbox: str
     engine_version: str | None
@@ -56,6 +59,7 @@ class EnvironmentRecord:
     cpu_limit: float
     memory_limit: int
     pids_limit: int
+    history: str
 
 
 @dataclass(frozen=True, slots=True)

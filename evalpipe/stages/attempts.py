@@ -4,7 +4,15 @@ import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evalpipe.agents import OUTCOME_RULES, Adapter, Assignment, AttemptOutcome, AttemptResult, run_attempt
+from evalpipe.agents import (
+    OUTCOME_RULES,
+    Adapter,
+    Assignment,
+    AttemptOutcome,
+    AttemptResult,
+    HistoryKind,
+    run_attempt,
+)
 from evalpipe.lake import DiskFullError
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.images import environment_of_task
@@ -22,7 +30,7 @@ def run_sample(
 
     A sample with an attempt that counts is never run again. One whose attempts were all invalid is, up to the
     agent's `retry_policy.max_attempts`; interrupted attempts do not use these up. Every attempt stays in the
-    ledger. Raises PromptMissing, EnvironmentNotReady and DiskFullError before anything is paid for.
+    ledger. Raises PromptMissing, EnvironmentNotReady, InstanceUnproven and DiskFullError before anything is paid for.
     """
     place = agent_sweep.place(key)
     with bench.lake.locked("agent_runs", *place):
@@ -33,6 +41,8 @@ def run_sample(
         text = prompt(task, key.mode, f"{task.runner.python} -m {task.runner.name}")
         _require_room(bench)
         environment = environment_of_task(bench, task)
+        mirror = bench.mirror(task.repository)
+        instance = bench.instances.get(mirror, task.parent, task.commit, (), HistoryKind(agent_sweep.sweep.history))
         number = len(earlier) + 1
         attempt_id = ".".join([*place, str(number)])
         started: dict[str, Any] = {
@@ -59,8 +69,9 @@ def run_sample(
             bench.sandbox,
             environment,
             adapter,
-            bench.mirror(task.repository),
+            mirror,
             Assignment(task, key.mode, key.number, text),
+            instance,
             agent_sweep.limits(),
             {**labels, "task": key.task_id, "sample": key.sample, "purpose": "agent"},
         )

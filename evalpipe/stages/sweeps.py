@@ -215,6 +215,7 @@ def _manifest(
             cpu_limit=sweep.limits.cpus,
             memory_limit=sweep.limits.memory,
             pids_limit=sweep.limits.pids,
+            history=sweep.history,
         ),
         samples_per_task=sweep.samples,
         priced=sweep.currency is not None,

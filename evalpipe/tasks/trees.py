@@ -1,6 +1,6 @@
 """The trees of a task: the parent with the change's tests (*before*), and a patch under the trusted overlay."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -52,22 +52,27 @@ def before_tree(scratch: ScratchObjects, parent: str, commit: str, test_files: I
     return scratch.write_tree(parent, {path: changed.get(path) for path in test_files})
 
 
-def graded_tree(scratch: ScratchObjects, parent: str, commit: str, patch: bytes, rules: PathRules) -> GradedTree:
+def instance_tree(scratch: ScratchObjects, parent: str, hidden_tests: Collection[bytes]) -> str:
+    """The id of the tree that an agent starts from: the parent's without `hidden_tests`."""
+    return scratch.write_tree(parent, dict.fromkeys(hidden_tests)) if hidden_tests else scratch.tree_id(parent)
+
+
+def graded_tree(scratch: ScratchObjects, base: str, commit: str, patch: bytes, rules: PathRules) -> GradedTree:
     """The tree in which an attempt is graded: product files from `patch`, the rest from the reference change.
 
-    `patch` is a diff against the tree of `parent`; `commit` is the reference change. Whatever can steer a test
+    `patch` is a diff against `base`, the tree that the agent started from; `commit` is the reference change. Whatever can steer a test
     run (test files, their configuration, conftest modules) comes from `commit`, and what the patch did to it is
     named in `ignored_paths`. Raises PatchRefused, and then nothing of the patch was used.
     """
     if len(patch) > PATCH_BYTES:
         raise PatchRefused(PatchRefusal.TOO_LARGE, f"the patch has {len(patch)} bytes, the limit is {PATCH_BYTES}")
     try:
-        applied = scratch.read_tree(scratch.apply_patch(parent, patch))
+        applied = scratch.read_tree(scratch.apply_patch(base, patch))
     except PatchDoesNotApply as error:
         raise PatchRefused(PatchRefusal.DOES_NOT_APPLY, str(error)) from error
     except TreeNotWritten as error:
         raise PatchRefused(PatchRefusal.UNSAFE, str(error)) from error
-    original, reference = scratch.read_tree(parent), scratch.read_tree(commit)
+    original, reference = scratch.read_tree(base), scratch.read_tree(commit)
     violations = check_patch_result(original, applied, lambda oid: _blob(scratch, oid))
     if violations:
         raise PatchRefused(PatchRefusal.UNSAFE, "; ".join(str(violation) for violation in violations[:5]))
@@ -85,7 +90,7 @@ def graded_tree(scratch: ScratchObjects, parent: str, commit: str, patch: bytes,
         for path in {*original, *applied}
         if applied.get(path) != original.get(path) and (path in displacing or is_trusted(rules, path))
     )
-    return GradedTree(scratch.write_tree(parent, changes), tuple(ignored))
+    return GradedTree(scratch.write_tree(base, changes), tuple(ignored))
 
 
 def is_trusted(rules: PathRules, path: bytes) -> bool:

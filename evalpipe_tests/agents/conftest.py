@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evalpipe.agents import Adapter, Assignment, AttemptResult, run_attempt
+from evalpipe.agents import Adapter, Assignment, AttemptResult, HistoryKind, make_instance, run_attempt
 from evalpipe.history import Repository, ScratchObjects
 from evalpipe.sandbox import DockerSandbox, Limits, ProcessSandbox, Sandbox
 from evalpipe.tasks import PromptMode, TreeFile, read_files
@@ -47,7 +47,12 @@ class Place:
 
     def attempt(self, adapter: Adapter, *, timeout_s: float = 60.0) -> AttemptResult:
         limits = Limits(timeout_s, memory_bytes=512 * 1024**2, pids=128)
-        return run_attempt(self.sandbox, self.image, adapter, self.repository, self.assignment, limits, {"task": "t"})
+        with ScratchObjects(self.repository) as scratch:
+            instance = make_instance(scratch, self.parent, self.commit, (), HistoryKind.ANCESTORS)
+        labels = {"task": "t"}
+        return run_attempt(
+            self.sandbox, self.image, adapter, self.repository, self.assignment, instance, limits, labels
+        )
 
     def work(self, patch: bytes | None) -> dict[bytes, TreeFile]:
         assert patch is not None

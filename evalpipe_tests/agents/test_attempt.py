@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from evalpipe.agents import OUTCOME_RULES, AttemptOutcome, AttemptResult
-from evalpipe.agents.attempt import WORK_LIMITS, instance_files
-from evalpipe.history import ScratchObjects
+from evalpipe.agents.attempt import WORK_LIMITS
 from evalpipe.sandbox import (
     Box,
     DiskFull,
@@ -27,7 +26,6 @@ from evalpipe.sandbox import (
 )
 from evalpipe_tests.agents.adapters import PythonAgent, ShellAgent
 from evalpipe_tests.agents.conftest import Place
-from evalpipe_tests.history.builder import git
 
 MEND = "sed -i s/11/12/ clock.py; "
 MENDED = b"def noon():\n    return 12\n"
@@ -239,33 +237,6 @@ def test_missing_image_is_found_for_real(process_place: Place) -> None:
 def test_every_outcome_has_its_rule() -> None:
     assert OUTCOME_RULES.keys() == set(AttemptOutcome)
     assert all(rule.counts is not rule.run_again for rule in OUTCOME_RULES.values())
-
-
-def test_instance_is_one_commit_of_the_parent_and_nothing_else(process_place: Place, tmp_path: Path) -> None:
-    folder = tmp_path / "instance"
-    with ScratchObjects(process_place.repository) as scratch:
-        tree = process_place.builder.tree(process_place.parent)
-        for entry in instance_files(scratch, process_place.parent):
-            path = folder / entry.path.decode("utf-8", "surrogateescape")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if entry.mode == 0o120000:
-                path.symlink_to(entry.data.decode())
-            else:
-                path.write_bytes(entry.data)
-                path.chmod(entry.mode & 0o777)
-    assert git(folder, "status", "--porcelain=v1", "--ignored") == b""
-    assert git(folder, "rev-parse", "HEAD^{tree}").decode().strip() == tree
-    assert git(folder, "rev-list", "--all", "--count").strip() == b"1"
-    assert git(folder, "remote") == git(folder, "tag") == git(folder, "stash", "list") == b""
-    assert git(folder, "for-each-ref", "--format=%(refname)") == b"refs/heads/main\n"
-    reachable = {line.split()[0] for line in git(folder, "rev-list", "--all", "--objects").splitlines()}
-    stored = git(folder, "cat-file", "--batch-all-objects", "--batch-check=%(objectname)").split()
-    assert set(stored) == reachable
-    for commit in (process_place.parent, process_place.commit):
-        assert git(folder, "cat-file", "-e", commit, check=False) == b""
-        assert commit.encode() not in stored
-    names = {str(path.relative_to(folder / ".git")).split("/")[0] for path in (folder / ".git").rglob("*")}
-    assert names == {"HEAD", "config", "index", "objects", "refs"}
 
 
 def test_instance_looks_clean_to_the_agent(place: Place) -> None:

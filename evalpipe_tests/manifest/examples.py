@@ -31,6 +31,7 @@ ENVIRONMENT = EnvironmentRecord(
     cpu_limit=2.0,
     memory_limit=4 * 1024**3,
     pids_limit=512,
+    history="ancestors",
 )
 PROCESS = replace(ENVIRONMENT, sandbox="process", engine_version=None, images={"process": 10})
 

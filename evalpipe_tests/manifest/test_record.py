@@ -47,6 +47,7 @@ def test_a_manifest_has_the_fields_of_the_issue() -> None:
             "cpu_limit": 2.0,
             "memory_limit": 4 * 1024**3,
             "pids_limit": 512,
+            "history": "ancestors",
         },
         "samples_per_task": 3,
         "priced": True,

@@ -47,7 +47,11 @@ def test_every_field_is_described() -> None:
     assert list(undescribed(schema(), "$")) == []
 
 
-@pytest.mark.parametrize("path", list(_fields(example().to_json())), ids=".".join)
+ADDED = {("environment", "history")}
+"""Fields that the first manifests do not have."""
+
+
+@pytest.mark.parametrize("path", [path for path in _fields(example().to_json()) if path not in ADDED], ids=".".join)
 def test_every_field_is_required(path: tuple[str, ...]) -> None:
     document = copy.deepcopy(example().to_json())
     inner = document

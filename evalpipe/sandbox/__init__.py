@@ -9,6 +9,7 @@ from evalpipe.sandbox.box import (
     REGULAR,
     SYMLINK,
     Box,
+    Capacity,
     FileEntry,
     Limits,
     Outcome,
@@ -31,6 +32,7 @@ from evalpipe.sandbox.errors import (
 )
 from evalpipe.sandbox.owners import owner_id
 from evalpipe.sandbox.process import ProcessSandbox
+from evalpipe.sandbox.room import Room
 
 __all__ = [
     "DIRECTORY",
@@ -38,6 +40,7 @@ __all__ = [
     "REGULAR",
     "SYMLINK",
     "Box",
+    "Capacity",
     "DiskFull",
     "DockerSandbox",
     "EngineFault",
@@ -49,6 +52,7 @@ __all__ = [
     "Outcome",
     "OutputTooLarge",
     "ProcessSandbox",
+    "Room",
     "Sandbox",
     "SandboxError",
     "SandboxFacts",

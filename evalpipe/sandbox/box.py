@@ -88,6 +88,18 @@ class SandboxFacts:
     memory_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """Processors, and bytes of memory that are free for boxes."""
+
+    cpus: float
+    memory_bytes: int
+
+    def boxes(self, limits: Limits) -> int:
+        """How many boxes with these limits it carries at once; always at least one."""
+        return max(1, min(int(self.cpus / limits.cpus), self.memory_bytes // limits.memory_bytes))
+
+
 class Box(Protocol):
     """One place to run one command in."""
 
@@ -163,6 +175,9 @@ class Sandbox(Protocol):
         A box of this host stays as long as its owner's process lives. A box of another host stays when its
         owner is in `alive_owners` (see `owner_id`), so callers that share an engine must name them.
         """
+
+    def capacity(self) -> Capacity:
+        """What is free for boxes now: read it before any of one's own run. Raises EngineUnavailable."""
 
     def describe(self) -> SandboxFacts:
         """The facts of this sandbox for the manifest. Raises EngineUnavailable."""

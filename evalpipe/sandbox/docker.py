@@ -9,7 +9,7 @@ from typing import Any
 
 import docker
 
-from evalpipe.sandbox.box import Box, Limits, SandboxFacts
+from evalpipe.sandbox.box import Box, Capacity, Limits, SandboxFacts
 from evalpipe.sandbox.container import (
     BOX_LABEL,
     KILLED_PREFIX,
@@ -22,6 +22,7 @@ from evalpipe.sandbox.container import (
 from evalpipe.sandbox.engine import Engine, engine_faults
 from evalpipe.sandbox.errors import SandboxError
 from evalpipe.sandbox.owners import is_leftover, owner_id
+from evalpipe.sandbox.room import capacity_of_engine
 
 _log = logging.getLogger(__name__)
 
@@ -102,6 +103,11 @@ class DockerSandbox:
                 removed += remove_container(self._engine, container["Id"])
         remove_volumes(self._engine, self._filters({}), lambda labels: is_leftover(labels[f"{LABEL}owner"], alive))
         return removed
+
+    def capacity(self) -> Capacity:
+        """See `Sandbox.capacity`."""
+        with engine_faults("ask the engine for its facts"):
+            return capacity_of_engine(self.client.info())
 
     def describe(self) -> SandboxFacts:
         """See `Sandbox.describe`."""

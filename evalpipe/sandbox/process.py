@@ -20,10 +20,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from evalpipe.sandbox.box import Box, Limits, SandboxFacts
+from evalpipe.sandbox.box import Box, Capacity, Limits, SandboxFacts
 from evalpipe.sandbox.errors import EngineFault, EngineUnavailable, ImageMissing, host_faults
 from evalpipe.sandbox.owners import is_leftover, owner_id, process_start
 from evalpipe.sandbox.process_box import LAUNCHER_FILE, ProcessBox
+from evalpipe.sandbox.room import capacity_of_host
 
 _log = logging.getLogger(__name__)
 
@@ -120,6 +121,11 @@ class ProcessSandbox:
                 _remove_directory(directory)
                 removed += 1
         return removed
+
+    def capacity(self) -> Capacity:
+        """See `Sandbox.capacity`."""
+        facts = self.describe()
+        return capacity_of_host(facts.cpus, facts.memory_bytes)
 
     def describe(self) -> SandboxFacts:
         """See `Sandbox.describe`."""

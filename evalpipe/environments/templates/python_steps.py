@@ -1,0 +1,159 @@
+"""The shell scripts that build the environment of a Python project, and the files that they read."""
+
+import datetime as dt
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Final
+
+from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, TREE_FOLDER
+from evalpipe.environments.templates.python_parts import LocalProject
+
+UV_VERSION: Final = "0.13.9"
+VENV: Final = f"{BUILD_FOLDER}/venv"
+FOLDER: Final = f"{BUILD_FOLDER}/python"
+"""What the scripts read; it is gone from the finished image."""
+
+_UV: Final = f"{BUILD_FOLDER}/uv"
+_SETTINGS: Final = f"{FOLDER}/settings.sh"
+_PROGRAM: Final = "python_installed.py"
+
+PREPARE: Final = f"""\
+. {_SETTINGS}
+python3 -m pip --version > /dev/null || {{
+    echo "evalpipe: the base image has no python3 with pip; name another one with environment.base_image"
+    exit 1
+}}
+python3 -m pip install --quiet --no-input --disable-pip-version-check --target {_UV} uv=={UV_VERSION}
+# As virtualenv does: pip, and setuptools where this Python would have had it. Suites rely on both.
+{_UV}/bin/uv venv --quiet --seed --python "$(command -v python3)" {VENV}
+"""
+
+COMPILER: Final = """\
+headers=$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))')
+if ! command -v cc > /dev/null || [ ! -e "$headers/Python.h" ]; then
+    if ! command -v apt-get > /dev/null; then
+        echo "evalpipe: something here is compiled, and the base image has no compiler: name one that has"
+        exit 1
+    fi
+    apt-get update -qq
+    apt-get install -qq -y --no-install-recommends gcc g++ make libc6-dev
+    [ -e "$headers/Python.h" ] || apt-get install -qq -y --no-install-recommends python3-dev
+fi
+"""
+"""Brings a C compiler and Python's headers, where they are missing."""
+
+_INSTALL: Final = f"""\
+. {_SETTINGS}
+install() {{
+    status=0
+    uv pip install --python {VENV} --no-sources --requirements {FOLDER}/requirements.txt \\
+        --overrides {FOLDER}/overrides.txt OPTIONS "$@" > {FOLDER}/install.log 2>&1 || status=$?
+    cat {FOLDER}/install.log
+}}
+misses_compiler() {{
+    [ "$status" = 1 ] && ! command -v cc > /dev/null && grep -qE \\
+        "command '[^']*(cc|\\+\\+|clang)' failed|[Uu]nknown compiler|CMAKE_C(XX)?_COMPILER" {FOLDER}/install.log
+}}
+install --constraints {FOLDER}/constraints.txt --constraints {FOLDER}/locked.txt
+if misses_compiler; then
+    echo "evalpipe: a dependency has no wheel for this Python; once more with a compiler"
+    sh -e {FOLDER}/compiler.sh
+    install --constraints {FOLDER}/constraints.txt --constraints {FOLDER}/locked.txt
+fi
+# Exit code 1 is an answer, that no set of versions fits or that a package does not build; 2 is a fault on the way.
+if [ "$status" = 1 ] && [ -s {FOLDER}/locked.txt ]; then
+    echo "evalpipe: the lock file does not fit this Python; once more without it"
+    install --constraints {FOLDER}/constraints.txt
+fi
+[ "$status" = 0 ] || exit "$status"
+"""
+
+FINISH: Final = f"""\
+. {_SETTINGS}
+uv pip freeze --python {VENV} > {PACKAGES_FILE}
+{VENV}/bin/python -I {FOLDER}/{_PROGRAM} {TREE_FOLDER} {FOLDER}/facts.json
+find . -type d -name __pycache__ -prune -exec rm -rf {{}} +
+"""
+
+CLEAN: Final = f"rm -rf {_UV} {FOLDER}\n"
+
+
+def install(undeclared: Mapping[str, Sequence[str]]) -> str:
+    """The script that installs everything at once, so that one resolution sees it all.
+
+    `undeclared` are, for projects by their names, the modules that setup.py imports and no manifest asks for: these
+    are built with the environment's own packages, which have them first.
+    """
+    modules = sorted({module for names in undeclared.values() for module in names})
+    options = " ".join(f"--no-build-isolation-package {shlex.quote(name)}" for name in sorted(undeclared))
+    first = f". {_SETTINGS}\nuv pip install --python {VENV} --quiet setuptools wheel {shlex.join(modules)}\n"
+    return (first if modules else "") + _INSTALL.replace("OPTIONS ", f"{options} " if options else "")
+
+
+def throwaway_repository(version: str) -> tuple[str, str]:
+    """Scripts that make a git repository of the tree, for backends that run git, and that remove it."""
+    make = f"""\
+command -v git > /dev/null || {{ apt-get update -qq; apt-get install -qq -y --no-install-recommends git; }}
+git init --quiet .
+git add --all
+git -c user.name=evalpipe -c user.email=evalpipe@localhost commit --quiet --no-verify -m base
+git tag {shlex.quote(f"v{version}")}
+"""
+    return make, "rm -rf .git\n"
+
+
+def files(
+    *,
+    day: dt.date,
+    requirements: Sequence[str],
+    locals_: Sequence[LocalProject],
+    constraints: Sequence[str],
+    locked: Sequence[str],
+    overrides: Sequence[str],
+    names: Sequence[str],
+    named_folders: Sequence[str],
+    modules: Sequence[str],
+    variables: Mapping[str, str],
+) -> dict[str, bytes]:
+    """The files of FOLDER, by their absolute paths.
+
+    `named_folders` are the folders of `locals_` whose distribution has a known name: each takes the place of every
+    requirement for it, of whatever version. Packages must have been uploaded before the end of `day`, in UTC.
+    """
+    places = {local.folder: editable(local) for local in locals_}
+    settings = {
+        "PATH": f"{_UV}/bin:$PATH",
+        "UV_EXCLUDE_NEWER": f"{day + dt.timedelta(days=1):%Y-%m-%d}T00:00:00Z",
+        "UV_PYTHON_DOWNLOADS": "never",
+        # A project's own settings of uv, such as another date or a version of uv, are for its developers.
+        "UV_NO_CONFIG": "1",
+        "UV_NO_PROGRESS": "1",
+        # Tests run as somebody who may not write bytecode into the environment.
+        "UV_COMPILE_BYTECODE": "1",
+        "PIP_ROOT_USER_ACTION": "ignore",
+        **variables,
+    }
+    program = resources.files("evalpipe.environments.templates").joinpath("inside", _PROGRAM).read_bytes()
+    facts = json.dumps({"names": list(names), "modules": list(modules)}, indent=1)
+    return {
+        _SETTINGS: "".join(f'export {name}="{value}"\n' for name, value in settings.items()).encode(),
+        f"{FOLDER}/requirements.txt": _lines([*places.values(), *requirements]),
+        f"{FOLDER}/constraints.txt": _lines(constraints),
+        f"{FOLDER}/locked.txt": _lines(locked),
+        f"{FOLDER}/overrides.txt": _lines([*(places[folder] for folder in named_folders), *overrides]),
+        f"{FOLDER}/compiler.sh": COMPILER.encode(),
+        f"{FOLDER}/facts.json": facts.encode(),
+        f"{FOLDER}/{_PROGRAM}": program,
+    }
+
+
+def editable(local: LocalProject) -> str:
+    """The line of a requirements file that installs a project of the tree in place."""
+    place = f"{TREE_FOLDER}/{local.folder}".rstrip("/")
+    return f"-e {place}" + (f"[{','.join(local.extras)}]" if local.extras else "")
+
+
+def _lines(texts: Sequence[str]) -> bytes:
+    return "".join(f"{text}\n" for text in texts).encode()

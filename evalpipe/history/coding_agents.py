@@ -37,7 +37,10 @@ def shows_coding_agent(author: str, message: str) -> bool:
     if "\n\n" not in message:
         return False
     lowered = message.lower()
-    return any(word in lowered for word in _WORDS) and _TRAILER.search(message) is not None
+    for word in _WORDS:
+        if word in lowered:
+            return _TRAILER.search(message) is not None
+    return False
 
 
 @lru_cache(maxsize=4096)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum, auto
 from typing import Final, NamedTuple
 
@@ -14,6 +13,7 @@ from evalpipe.history.messages import (
     is_release_title,
     is_revert_title,
     is_update_title,
+    may_revert,
     reverted_commits,
     reverted_number,
 )
@@ -81,9 +81,11 @@ class CategoryRule(StrEnum):
 
 
 class ChangedFiles(NamedTuple):
-    """The paths of a change by what they are for, each in git's order."""
+    """The paths of a change by what they are for, each kind in git's order; `source` and `tests` are kinds too."""
 
     by_kind: dict[FileKind, list[bytes]]
+    source: tuple[bytes, ...]
+    tests: tuple[bytes, ...]
     submodules: list[bytes]
     deleted: frozenset[bytes]
     total: int
@@ -92,26 +94,22 @@ class ChangedFiles(NamedTuple):
     def of(cls, change: Change, rules: PathRules) -> ChangedFiles:
         """Sort the files of a change."""
         by_kind: dict[FileKind, list[bytes]] = {}
+        submodules: list[bytes] = []
+        deleted: frozenset[bytes] = _NONE
         kind_of = rules.kinds.__getitem__
         paths = plain_paths(change.commits[0].raw_files) if len(change.commits) == 1 else None
-        if paths is not None:
-            for path in paths:
-                by_kind.setdefault(kind_of(path), []).append(path)
-            return cls(by_kind, [], _NONE, len(paths))
-        submodules, deleted, total = [], set(), 0
-        for file in change.files:
-            total += 1
-            if GITLINK in (file.old_mode, file.new_mode):
-                submodules.append(file.path)
-                continue
-            if file.new_mode == 0:
-                deleted.add(file.path)
-            by_kind.setdefault(kind_of(file.path), []).append(file.path)
-        return cls(by_kind, submodules, frozenset(deleted), total)
-
-    def of_kind(self, kind: FileKind) -> Sequence[bytes]:
-        """The paths of one kind."""
-        return self.by_kind.get(kind, ())
+        if paths is None:
+            files = change.files
+            total = len(files)
+            submodules = [file.path for file in files if GITLINK in (file.old_mode, file.new_mode)]
+            paths = [file.path for file in files if GITLINK not in (file.old_mode, file.new_mode)]
+            deleted = frozenset([file.path for file in files if file.new_mode == 0]).difference(submodules)
+        else:
+            total = len(paths)
+        for path in paths:
+            by_kind.setdefault(kind_of(path), []).append(path)
+        source, tests = by_kind.get(FileKind.source, ()), by_kind.get(FileKind.test, ())
+        return cls(by_kind, tuple(source), tuple(tests), submodules, deleted, total)
 
     def only(self, kind: FileKind) -> bool:
         """Whether files of this kind changed and, documentation aside, no other ones."""
@@ -144,7 +142,7 @@ def is_promising(decision: Decision, files: ChangedFiles, max_files: int) -> boo
     if decision.reason is MiningReason.revert:
         decision = _by_files(files, max_files) or _KEPT
     if decision.reason is MiningReason.no_tests:
-        return any(may_hold_inline_tests(path) for path in files.of_kind(FileKind.source) if path not in files.deleted)
+        return any(may_hold_inline_tests(path) for path in files.source if path not in files.deleted)
     return decision.reason is MiningReason.kept
 
 
@@ -183,16 +181,20 @@ def _by_history(change: Change, files: ChangedFiles) -> Decision | None:
 
 def _is_revert(change: Change, title: str) -> bool:
     """Whether a change takes back another one, by its title, its message, or all commits of its branch."""
-    message = change.last.message
-    if is_revert_title(title) or reverted_commits(message) or reverted_number(message):
+    last = change.last
+    if is_revert_title(title):
         return True
-    brought = change.last.brought
-    return bool(brought) and all(reverted_commits(commit.message) for commit in brought)
+    if may_revert(last.message) and (reverted_commits(last.message) or reverted_number(last.message)):
+        return True
+    for commit in last.brought:
+        if not reverted_commits(commit.message):
+            return False
+    return bool(last.brought)
 
 
 def _by_files(files: ChangedFiles, max_files: int) -> Decision | None:
     kinds = files.by_kind
-    tests, sources = files.of_kind(FileKind.test), files.of_kind(FileKind.source)
+    tests, sources = files.tests, files.source
     if not (tests and sources):
         rejected = _by_kinds(files)
         if rejected is not None:
@@ -213,6 +215,8 @@ def _by_files(files: ChangedFiles, max_files: int) -> Decision | None:
 
 def _by_kinds(files: ChangedFiles) -> Decision | None:
     kinds = files.by_kind
+    if FileKind.source in kinds or FileKind.test in kinds:
+        return None
     if files.submodules and not kinds.keys() - {FileKind.other, FileKind.docs}:
         return Decision(MiningReason.submodule_only, f"{len(files.submodules)} submodules")
     if not files.submodules and kinds.keys() == {FileKind.docs}:

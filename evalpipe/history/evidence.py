@@ -46,7 +46,7 @@ _COMPARE: Final = (
     "--ignore-submodules=none",
     "--submodule=short",
 )
-_EDITED_LINE: Final = re.compile(rb"(?m)^[-+].*")
+_EDITED_LINE: Final = re.compile(rb"\n([-+].*)")
 
 
 class Evidence(NamedTuple):
@@ -67,19 +67,23 @@ class Evidence(NamedTuple):
 
 
 class EvidenceReader:
-    """Reads the contents of changes, each of which must have a parent; `close` ends the git processes."""
+    """Reads the contents of changes, each of which must have a parent; `close` ends the git processes.
+
+    Git is asked about the newest first, because packs store older objects as differences to newer ones.
+    """
 
     def __init__(self, repository: Repository, rules: PathRules, changes: Sequence[Change]) -> None:
         self._kinds = rules.kinds
-        self._files = [change.files for change in changes]
         self._open = ExitStack()
+        newest_first = changes[::-1]
+        self._files = [change.files for change in newest_first]
         if not changes:
             return
-        commits = [change.last.commit.encode("ascii") for change in changes]
-        pairs = "".join([f"{change.last.commit} {change.parent}\n" for change in changes])
+        commits = [change.last.commit.encode("ascii") for change in newest_first]
+        pairs = "".join([f"{change.last.commit} {change.parent}\n" for change in newest_first])
         stream = repository.command.stream(*_COMPARE, stdin=pairs.encode("ascii"))
         self._patches = _patches_of(self._open.enter_context(stream), commits)
-        whole = [file for files in self._files for file in files if self._is_read_whole(file)]
+        whole = [file for files in self._files for file in files if self._is_read_whole(file, self._kinds[file.path])]
         oids = [oid for file in whole for oid in _blobs_of(file)]
         self._blobs = self._open.enter_context(repository.blob_stream(oids, largest=_LARGEST))
 
@@ -87,17 +91,17 @@ class EvidenceReader:
         """End the git processes, if they still run."""
         self._open.close()
 
-    def results(self) -> Iterator[Evidence]:
-        """The evidence for each change, in order."""
-        for files in self._files:
-            yield self._evidence(files, next(self._patches))
+    def results(self) -> list[Evidence]:
+        """The evidence for each change, in order; to be asked for once."""
+        found = [self._evidence(files, next(self._patches)) for files in self._files]
         self.close()
+        return found[::-1]
 
-    def _is_read_whole(self, file: FileChange) -> bool:
-        if file.old_oid == file.new_oid or GITLINK in (file.old_mode, file.new_mode):
+    @staticmethod
+    def _is_read_whole(file: FileChange, kind: FileKind) -> bool:
+        if kind is not FileKind.dependency and (kind is not FileKind.source or not may_hold_inline_tests(file.path)):
             return False
-        kind = self._kinds[file.path]
-        return kind is FileKind.dependency or (kind is FileKind.source and may_hold_inline_tests(file.path))
+        return file.old_oid != file.new_oid and GITLINK not in (file.old_mode, file.new_mode)
 
     def _evidence(self, files: Sequence[FileChange], patch: bytes) -> Evidence:
         added = removed = 0
@@ -105,18 +109,19 @@ class EvidenceReader:
         inline_tests: list[bytes] = []
         dependency = False
         edits: list[bytes] = []
-        for file, sections in _sections_of(patch, files):
+        for file, hunks in zip(files, _hunks_of(patch, files), strict=True):
             path = file.path
             kind = self._kinds[path]
-            lines = [line for section in sections for line in _edited_lines(section)]
-            more = sum([line[0] == _PLUS for line in lines])
-            added += more
-            removed += len(lines) - more
+            added += hunks.count(b"\n+")
+            removed += hunks.count(b"\n-")
             if kind is FileKind.source or kind is FileKind.test:
-                edits += [path, *lines] if lines else ()
+                lines = _EDITED_LINE.findall(hunks)
+                if lines:
+                    edits.append(path)
+                    edits += lines
             elif is_changelog(path):
-                changelog += _more_in_new(lines)
-            if self._is_read_whole(file):
+                changelog += _more_in_new(_EDITED_LINE.findall(hunks))
+            if self._is_read_whole(file, kind):
                 old = next(self._blobs) if file.old_mode else b""
                 new = next(self._blobs) if file.new_mode else b""
                 if kind is FileKind.dependency:
@@ -124,12 +129,12 @@ class EvidenceReader:
                 elif inline_tests_changed(old, new):
                     inline_tests.append(path)
         return Evidence(
-            lines_added=added,
-            lines_removed=removed,
-            changelog=b"\n".join(changelog).decode("utf-8", "replace"),
-            dependencies_changed=dependency,
-            inline_tests=tuple(inline_tests),
-            patch_id=hashlib.blake2b(b"\n".join(edits), digest_size=8).hexdigest() if edits else None,
+            added,
+            removed,
+            b"\n".join(changelog).decode("utf-8", "replace"),
+            dependency,
+            tuple(inline_tests),
+            hashlib.blake2b(b"\n".join(edits), digest_size=8).hexdigest() if edits else None,
         )
 
 
@@ -159,20 +164,22 @@ def _patches_of(stream: IO[bytes], commits: Sequence[bytes]) -> Iterator[bytes]:
     yield b"".join(rest)
 
 
-def _sections_of(patch: bytes, files: Sequence[FileChange]) -> Iterator[tuple[FileChange, list[bytes]]]:
-    """Each file with its parts of the patch: one, or two when it changed its type, a deletion and a creation."""
-    _nothing, *parts = (b"\n" + patch).split(b"\ndiff --git ")
+def _hunks_of(patch: bytes, files: Sequence[FileChange]) -> Iterator[bytes]:
+    """The hunks of each file from the first header on; of two files when it changed its type."""
+    parts = (b"\n" + patch).split(b"\ndiff --git ")
     place = 0
     for file in files:
-        both = file.old_mode and file.new_mode and (file.old_mode ^ file.new_mode) & _FORMAT_BITS
-        end = place + (2 if both else 1)
-        yield file, parts[place:end]
-        place = end
+        place += 1
+        hunks = _without_header(parts[place])
+        if file.old_mode and file.new_mode and (file.old_mode ^ file.new_mode) & _FORMAT_BITS:
+            place += 1
+            hunks += _without_header(parts[place])
+        yield hunks
 
 
-def _edited_lines(section: bytes) -> Sequence[bytes]:
+def _without_header(section: bytes) -> bytes:
     hunks = section.find(b"\n@@ ")
-    return _EDITED_LINE.findall(section, hunks) if hunks >= 0 else ()
+    return section[hunks:] if hunks >= 0 else b""
 
 
 def _more_in_new(lines: Sequence[bytes]) -> Iterator[bytes]:

@@ -79,41 +79,42 @@ class Ledger:
 
     def add(self, entry: Entry) -> None:
         """Enter the next change of the mainline."""
+        commits, pull_request, change_id, patch_id, files, reverts, repeats, kept = entry
         place = len(self._files)
-        commit_id = bytes.fromhex(entry.commits[-1])
+        commit_id = bytes.fromhex(commits[-1])
         self._commits += commit_id
         self._id_length = len(commit_id)
-        self._files.append(hash(entry.files))
-        for commit in entry.commits:
+        self._files.append(hash(files))
+        for commit in commits:
             digits = int(commit[:_SURE], 16)
             value = place << _REST_BITS | digits & _REST
             if self._by_commit.setdefault(digits >> _REST_BITS, value) != value:
                 self._clashes.append((commit, place))
-        if entry.pull_request is not None:
-            self._by_request.setdefault(_as_integer(entry.pull_request), place)
-        if entry.change_id is not None:
-            self._by_change_id.setdefault(entry.change_id, place)
-        if entry.patch_id is not None:
-            self._by_patch.setdefault(entry.patch_id, place)
-        reverted = None if entry.reverts is None else self._find(entry.reverts)
-        repeated = None if entry.repeats is None else self._find(entry.repeats)
+        if pull_request is not None:
+            self._by_request.setdefault(_as_integer(pull_request), place)
+        if change_id is not None:
+            self._by_change_id.setdefault(change_id, place)
+        if patch_id is not None:
+            self._by_patch.setdefault(patch_id, place)
+        reverted = None if reverts is None else self._find(reverts)
+        repeated = None if repeats is None else self._find(repeats)
         if reverted is not None and repeated is None:
             self._reverts[place] = reverted
-        if entry.kept:
+        if kept:
             self._task[place] = place
         elif repeated is not None and repeated in self._task:
             self._task[place] = self._task[repeated]
 
     def relations_of(self, change: Change, files: tuple[bytes, ...], patch_id: str | None) -> Relations:
         """What a change, which is not entered yet, has to do with earlier ones; `files` are its source and tests."""
-        commits = change.all_commits
         reverted: list[int] = []
         picked: int | None = None
-        for commit in commits:
+        for commit in change.all_commits:
+            message = commit.message
             # Nearly all messages have neither word.
-            if "everts" in commit.message or "Original Phab" in commit.message:
-                reverted += self._reverted_in(commit.message)
-            if "cherry" in commit.message and picked is None:
+            if "everts" in message or "Original Phab" in message:
+                reverted += self._reverted_in(message)
+            if "cherry" in message and picked is None:
                 picked = self._picked_by(change)
         repeated = self._repeated_by(change, files, patch_id, reverted, picked)
         if not reverted and repeated is None:

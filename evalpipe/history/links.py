@@ -7,7 +7,7 @@ added lines, the pull request) and each keeps where it was found and how strong 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum, auto
 from functools import lru_cache
@@ -96,7 +96,7 @@ def _references_in(
     if not references:
         return
     closing_until = -1
-    closings = {found.end() for found in _CLOSING.finditer(text)}
+    closings = {found.end() for found in _CLOSING.finditer(text)} if _may_close(text) else set()
     for found in references:
         start = found.start()
         is_closing = start in closings
@@ -107,6 +107,11 @@ def _references_in(
         link = _link_of(found, place, strength, repository)
         if link.key != own_reference:
             yield link
+
+
+def _may_close(text: str) -> bool:
+    lowered = text.lower()
+    return "clos" in lowered or "fix" in lowered or "solv" in lowered or "implement" in lowered
 
 
 def _footers_in(text: str, place: LinkPlace) -> Iterator[IssueLink]:
@@ -135,8 +140,10 @@ def _references(jira_projects: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"(?:{_REFERENCE}|(?<![\w-])(?P<jira>(?:{names})-{_NUMBER})\b)")
 
 
-def strongest(links: Iterable[IssueLink]) -> tuple[IssueLink, ...]:
+def strongest(links: Sequence[IssueLink]) -> tuple[IssueLink, ...]:
     """One link for each issue, the strongest and best placed; closing ones first, otherwise in order of place."""
+    if len(links) < 2:
+        return tuple(links)
     chosen: dict[str, IssueLink] = {}
     for link in sorted(links, key=lambda link: (_STRENGTHS[link.strength], _PLACES[link.found_in])):
         chosen.setdefault(link.key, link)

@@ -1,22 +1,28 @@
-"""Walks the first-parent mainline, oldest first, in two streaming git processes whatever the history's length.
+"""Walks the first-parent mainline, oldest first, in a handful of git processes whatever the history's length.
 
-One process gives every mainline commit with the files that it changed against its first parent. The other,
-started at the first merge, gives all commits in topological order; the two run in step, so that the commits
-which a merge brought are known without asking git about each merge. Parsing is written for long histories: fields
-are cut out of large blocks, and what few changes need stays bytes until it is asked for.
+Two short ones list commits by id: the mainline, and everything in topological order. From these lists it is known
+which commits came by a branch, and how many of them before each merge, so that what a merge brought is found without
+asking git about each merge. Two long ones then run in step: one gives every mainline commit with the files that it
+changed against its first parent, the other the commits of branches. Parsing is written for long histories: fields are
+cut out of large blocks, and what few changes need stays bytes until it is asked for.
 """
 
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from itertools import islice
 from typing import IO, Final, NamedTuple
 
 from evalpipe.history.objects import checked_id
 from evalpipe.history.repository import Repository
 
 _CHUNK: Final = 1 << 18
+# Packs store older trees as differences to newer ones, so git compares newest first a third faster; so many commits
+# are turned round here.
+_STRETCH: Final = 2048
 _MAINLINE_FIELDS: Final = ("%H", "%T", "%P", "%an", "%at", "%ct", "%B")
 # Seven fields, the log's own terminator, and two fields for each file.
 _RAW_COMMIT: Final = re.compile(
@@ -67,54 +73,51 @@ class MainlineCommit(NamedTuple):
 def walk_mainline(repository: Repository, tip: str, after: str | None = None) -> Iterator[MainlineCommit]:
     """The commits of the first-parent line that ends at `tip` (a full commit id), oldest first.
 
-    With `after`, a commit of that line, only those behind it. Memory holds a block of commits and the branch commits
-    that no merge has brought yet. Raises CommitMissing.
+    With `after`, a commit of that line, only those behind it. Memory holds some thousand commits, the branch commits
+    that no merge has brought yet, and for a moment the ids of all. Raises CommitMissing.
     """
     for commit_id in filter(None, (tip, after)):
         repository.tree_id(commit_id)
     revisions = [checked_id(tip)] if after is None else [checked_id(tip), f"^{checked_id(after)}"]
-    arguments = ("--first-parent", "--diff-merges=first-parent", "--raw", "--no-renames", "--no-abbrev")
     with ExitStack() as open_streams:
-        mainline = open_streams.enter_context(_log(repository, revisions, _MAINLINE_FIELDS, *arguments))
-        branches: _BranchCommits | None = None
-        for commit, tree, above, author, author_time, commit_time, message, files in _raw_commits(mainline):
-            name = commit.decode("ascii")
-            parents = tuple(above.decode("ascii").split())
-            brought: tuple[BranchCommit, ...] = ()
-            if len(parents) > 1:
-                if branches is None:
-                    revisions = [checked_id(tip), f"^{parents[0]}"]
-                    log = _log(repository, revisions, _COMMIT_FIELDS, "--topo-order")
-                    branches = _BranchCommits(open_streams.enter_context(log))
-                brought = branches.brought_by(name, parents)
-            elif branches is not None:
-                branches.pass_over(name)
-            yield MainlineCommit(
-                name,
-                tree.decode("ascii"),
-                parents,
-                author.decode("utf-8", "replace"),
-                int(author_time),
-                int(commit_time),
-                message.decode("utf-8", "replace"),
-                files,
-                brought,
-            )
+        line = repository.command.run("rev-list", "--first-parent", *revisions, "--").split()
+        branches = _BranchCommits(repository, open_streams, revisions, line)
+        commits = _raw_commits(open_streams.enter_context(_compared(repository, line)))
+        del line
+        while stretch := list(islice(commits, _STRETCH)):
+            for commit, tree, above, author, author_time, commit_time, message, files in reversed(stretch):
+                parents = tuple(above.decode("ascii").split())
+                yield MainlineCommit(
+                    commit.decode("ascii"),
+                    tree.decode("ascii"),
+                    parents,
+                    author.decode("utf-8", "replace"),
+                    int(author_time),
+                    int(commit_time),
+                    message.decode("utf-8", "replace"),
+                    files,
+                    branches.brought_by(parents),
+                )
 
 
 def mainline_authors(repository: Repository, tip: str, count: int) -> list[tuple[str, str]]:
     """(commit, author) of the last `count` mainline commits up to `tip`, oldest first."""
-    with _log(repository, [checked_id(tip)], ("%H", "%an"), "--first-parent", f"--max-count={count}") as stream:
-        fields = stream.read().split(b"\0")
+    which = ("--reverse", "--first-parent", f"--max-count={count}", checked_id(tip), "--")
+    fields = repository.command.run("log", *_form(("%H", "%an")), *which).split(b"\0")
     return [(_ascii(commit), _text(author)) for commit, author in zip(fields[0::3], fields[1::3], strict=False)]
 
 
-def _log(
-    repository: Repository, revisions: Sequence[str], fields: Sequence[str], *arguments: str
-) -> AbstractContextManager[IO[bytes]]:
+def _compared(repository: Repository, line: Sequence[bytes]) -> AbstractContextManager[IO[bytes]]:
+    """Every commit of the line (newest first) with its files: the oldest stretch first, newest first in itself."""
+    stretches = [line[max(0, end - _STRETCH) : end] for end in range(len(line), 0, -_STRETCH)]
+    asked = b"".join([b"%s\n" % commit for stretch in stretches for commit in stretch])
+    how = ("--stdin", "-r", "--root", "--always", "--diff-merges=first-parent", "--raw", "--no-renames", "--no-abbrev")
+    return repository.command.stream("diff-tree", *_form(_MAINLINE_FIELDS), *how, stdin=asked)
+
+
+def _form(fields: Sequence[str]) -> tuple[str, ...]:
     form = "--format=" + "".join(f"{field}%x00" for field in fields)
-    options = ("-z", "--reverse", "--no-color", "--encoding=UTF-8", "--no-show-signature", "--no-notes", form)
-    return repository.command.stream("log", *options, *arguments, *revisions, "--")
+    return ("-z", "--no-color", "--encoding=UTF-8", "--no-show-signature", "--no-notes", form)
 
 
 def _raw_commits(stream: IO[bytes]) -> Iterator[tuple[bytes, ...]]:
@@ -165,30 +168,46 @@ _MODES: Final = _Modes()
 
 
 class _BranchCommits:
-    """Hands out the commits that each merge brought, from a stream of all commits, parents before children."""
+    """Hands out the commits that each merge brought; git starts when it is known that there are any."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._commits = _fields_of_commits(stream)
+    def __init__(
+        self, repository: Repository, open_streams: ExitStack, revisions: Sequence[str], line: Sequence[bytes]
+    ) -> None:
+        """`line` is the mainline, newest first."""
+        # For each mainline commit, how many commits of branches stand before it in topological order.
+        self._before = array("L")
+        branch_commits: list[bytes] = []
+        mainline = reversed(line)
+        following = next(mainline, b"")
+        with repository.command.stream("rev-list", "--topo-order", "--reverse", *revisions, "--") as everything:
+            for listed in everything:
+                commit = listed[:-1]
+                if commit == following:
+                    self._before.append(len(branch_commits))
+                    following = next(mainline, b"")
+                else:
+                    branch_commits.append(commit)
+        self._commits: Iterator[tuple[str, Sequence[bytes]]] = iter(())
+        if branch_commits:
+            how = ("--stdin", "--no-walk=unsorted", *_form(_COMMIT_FIELDS))
+            asked = b"".join([b"%s\n" % commit for commit in branch_commits])
+            stream = open_streams.enter_context(repository.command.stream("log", *how, stdin=asked))
+            self._commits = _fields_of_commits(stream)
         # By id, in order of arrival: the commits read so far that are on the mainline by no merge yet.
         self._waiting: dict[str, tuple[int, Sequence[bytes]]] = {}
-        self._passed: list[str] = []
         self._arrived = 0
+        self._asked = 0
 
-    def pass_over(self, commit: str) -> None:
-        """Note a mainline commit that is no merge; to be called for every one from the first merge on, in order."""
-        self._passed.append(commit)
-
-    def brought_by(self, merge: str, parents: Sequence[str]) -> tuple[BranchCommit, ...]:
-        """What this merge brought; to be asked for every merge of the mainline, in order."""
+    def brought_by(self, parents: Sequence[str]) -> tuple[BranchCommit, ...]:
+        """What the next mainline commit brought; to be asked for every one, in order."""
+        before = self._before[self._asked]
+        self._asked += 1
+        if len(parents) < 2:
+            return ()
         waiting = self._waiting
-        for commit, fields in self._commits:
-            if commit == merge:
-                break
+        for commit, fields in islice(self._commits, before - self._arrived):
             self._arrived += 1
             waiting[commit] = (self._arrived, fields)
-        for passed in self._passed:
-            waiting.pop(passed, None)
-        self._passed.clear()
         found: list[tuple[int, BranchCommit]] = []
         ahead = list(parents[1:])
         while ahead:

@@ -124,7 +124,8 @@ def is_release_line(name: str) -> bool:
 
 def is_update_title(title: str) -> bool:
     """Whether a title is a bot's for newer versions of dependencies or tools."""
-    return _UPDATE.match(title) is not None
+    lowered = title.lower()
+    return ("bump" in lowered or "autoupdate" in lowered) and _UPDATE.match(title) is not None
 
 
 def is_boilerplate(subject: str) -> bool:
@@ -157,7 +158,7 @@ def description_of(message: str) -> str:
         lines = lines[1:]
     else:
         lines[0] = _bare(lines[0])
-    return "\n".join(line.rstrip() for line in lines if not _TRAILER.match(line)).strip()
+    return "\n".join([line.rstrip() for line in lines if not _TRAILER.match(line)]).strip()
 
 
 def _bare(title: str) -> str:
@@ -184,7 +185,8 @@ def is_batch(message: str) -> bool:
 
 def may_revert(message: str) -> bool:
     """Whether a closer look for what a message reverts is worth it; nearly all have none of the words."""
-    return "everts" in message or "Original Phab" in message or is_revert_title(subject_of(message))
+    lowered = message.lower()
+    return "revert" in lowered or "back" in lowered or "original phab" in lowered
 
 
 def reverted_commits(message: str) -> list[str]:
@@ -215,7 +217,7 @@ def _without_listed(message: str) -> str:
 def is_revert_title(title: str) -> bool:
     """Whether a title is one that git or a forge gives to a revert or to the revert of a revert."""
     lowered = title.lower()
-    return ("revert" in lowered or "out" in lowered or "reapply" in lowered) and _REVERT_TITLE.match(title) is not None
+    return ("revert" in lowered or "back" in lowered or "reapply" in lowered) and _REVERT_TITLE.match(title) is not None
 
 
 def picked_commits(message: str) -> list[str]:
@@ -232,6 +234,6 @@ def has_long_subject(message: str) -> bool:
 def is_release_title(title: str) -> bool:
     """Whether a title says nothing but that a version was released or bumped."""
     lowered = title.lower()
-    if "." not in title and not any(word in lowered for word in ("releas", "version", "development")):
+    if not ("." in title or "releas" in lowered or "version" in lowered or "development" in lowered):
         return False
     return _RELEASE.match(title) is not None or _BARE_RELEASE.match(title) is not None

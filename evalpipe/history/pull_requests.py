@@ -22,6 +22,9 @@ class Forge(StrEnum):
     gerrit = auto()
     phabricator = auto()
 
+    # Enum's own hash is slow Python, and every change is looked up by its number.
+    __hash__ = str.__hash__
+
 
 class PullRequest(NamedTuple):
     """A pull or merge request, or a reviewed change, by its forge and number there."""

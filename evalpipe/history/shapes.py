@@ -139,7 +139,7 @@ def changes_of(
     for commit in commits:
         request = pull_request_of(commit.message, repository)
         single = len(commit.parents) == 1
-        if run and (not single or request != request_of_run or is_revert_title(title_of(commit.message))):
+        if run and (request != request_of_run or not single or is_revert_title(title_of(commit.message))):
             yield _linear_change(run, request_of_run)
             run = []
         if single and request is not None:
@@ -157,9 +157,10 @@ def changes_of(
 
 def _linear_change(run: Sequence[MainlineCommit], request: PullRequest) -> Change:
     shape = Shape.squash if len(run) == 1 else Shape.rebase
-    if shape is Shape.squash and len(set(_SQUASHED.findall(run[0].message))) > 1:
+    message = run[0].message
+    if shape is Shape.squash and "\n* " in message and len(set(_SQUASHED.findall(message))) > 1:
         shape = Shape.integration
-    return Change(shape, request, change_id_of(run[0].message), tuple(run))
+    return Change(shape, request, change_id_of(message), tuple(run))
 
 
 # What GitHub lists of a squashed branch: pull requests that had been squashed there.

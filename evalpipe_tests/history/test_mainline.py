@@ -169,3 +169,16 @@ def test_reader_may_stop_early(source: Builder) -> None:
     walk.close()  # type: ignore[attr-defined]
     children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
     assert not [child for child in children if b"log" in Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")]
+
+
+def test_stretches_do_not_show(source: Builder, monkeypatch: pytest.MonkeyPatch) -> None:
+    tip = source.commit({b"a": b"0"}, "root")
+    for number in range(7):
+        side = source.commit({b"b": b"%d" % number}, f"side {number}", branch=None, parents=[tip])
+        tip = source.commit({b"b": b"%d" % number}, f"merge {number}", parents=[tip, side])
+        tip = source.commit({b"a": b"%d" % number}, f"work {number}")
+    whole = walked(source)
+    assert [len(commit.brought) for commit in whole] == [0, *([1, 0] * 7)]
+    for stretch in (1, 2, 4, 15):
+        monkeypatch.setattr("evalpipe.history.mainline._STRETCH", stretch)
+        assert walked(source) == whole

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from evalpipe.runners.go import GoRunner
 from evalpipe.runners.plan import Runner
 from evalpipe.runners.pytest import PytestRunner
 from evalpipe.runners.unittest import UnittestRunner
@@ -18,6 +19,7 @@ class RunnerSettings:
 
 
 _MAKERS: Mapping[str, Callable[[RunnerSettings], Runner]] = {
+    "go": lambda settings: GoRunner(arguments=settings.arguments),
     "pytest": lambda settings: PytestRunner(python=settings.python, arguments=settings.arguments),
     "unittest": lambda settings: UnittestRunner(python=settings.python, arguments=settings.arguments),
 }

@@ -69,7 +69,7 @@ class Alone:
 class Row:
     """A runner, the environment with its tools, and what it makes of every case.
 
-    `chosen` names test files of the project, and the ids that a run of these alone reports.
+    `besides` is what its project shows of other things. `chosen` names test files of the project, and the ids that a run of these alone reports.
     """
 
     runner: Runner
@@ -79,6 +79,7 @@ class Row:
     alone: Mapping[HardCase, Alone]
     lacks: Mapping[HardCase, str]
     chosen: tuple[tuple[bytes, ...], frozenset[str]]
+    besides: Shown = Shown()
     preparation: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=lambda: Limits(timeout_s=240, cpus=2, memory_bytes=3 * 1024**3))

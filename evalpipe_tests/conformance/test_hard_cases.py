@@ -63,7 +63,7 @@ def test_a_case_beside_others(runs: Runs, row: Row, case: HardCase) -> None:
 @pytest.mark.docker
 @pytest.mark.parametrize("row", ROWS, ids=NAMES)
 def test_a_report_has_what_its_cases_show_and_nothing_else(runs: Runs, row: Row) -> None:
-    shown = row.together.values()
+    shown = (*row.together.values(), row.besides)
     expected = Shown(
         {test: outcome for part in shown for test, outcome in part.tests.items()},
         frozenset().union(*(part.duplicates for part in shown)),

@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from evalpipe_tests.conformance.hard_cases import Row
-from evalpipe_tests.conformance.rows import of_pytest
+from evalpipe_tests.conformance.rows import of_go, of_jest, of_mocha, of_node, of_pytest, of_unittest, of_vitest
 
-ROWS: tuple[Row, ...] = (of_pytest.ROW,)
+ROWS: tuple[Row, ...] = (
+    of_pytest.ROW,
+    of_unittest.ROW,
+    of_jest.ROW,
+    of_vitest.ROW,
+    of_mocha.ROW,
+    of_node.ROW,
+    of_go.ROW,
+)

@@ -13,19 +13,26 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import click
 
 from evalpipe import console
 from evalpipe.cli_issues import issues
+from evalpipe.cli_tasks import freeze, tasks
+from evalpipe.cli_workspace import (
+    FAILED,
+    INTERRUPTED,
+    WRONG_USE,
+    chosen_repositories,
+    fail,
+    open_bench,
+    open_driver,
+)
 
 if TYPE_CHECKING:
     from evalpipe.config import RepositoryConfig, SweepConfig
-    from evalpipe.pipeline.driver import Driver
     from evalpipe.stages.bench import Workbench
-
-FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130
 
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines on the output stream.")
 _agents = click.option("--agent", "agents", multiple=True, metavar="NAME", help="Only this agent; may be repeated.")
@@ -92,13 +99,13 @@ def mine(workspace: Path | None, repositories: Sequence[str], dry_run: bool, as_
     from evalpipe.reports import funnel_text
     from evalpipe.stages.mining import mining_funnel, stored_mining_funnel, summarize
 
-    bench = _bench(workspace)
-    chosen = _chosen_repositories(bench, repositories)
+    bench = open_bench(workspace)
+    chosen = chosen_repositories(bench, repositories)
     if dry_run:
         looked = {config.name: mining_funnel(summarize(bench, config)) for config in chosen}
         funnels = {name: [(reason, count) for reason, count in funnel if count] for name, funnel in looked.items()}
     else:
-        _driver(bench).mine(chosen)
+        open_driver(bench).mine(chosen)
         funnels = {config.name: stored_mining_funnel(bench, [config.name]) for config in chosen}
     if as_json:
         total: dict[str, int] = {}
@@ -112,7 +119,7 @@ def mine(workspace: Path | None, repositories: Sequence[str], dry_run: bool, as_
             click.echo(f"{name}\n{funnel_text(funnel, [])}")
     without = [name for name, funnel in funnels.items() if not dict(funnel).get("kept")]
     if without:
-        _fail(
+        fail(
             f"no candidates in {', '.join(without)}: a candidate changes source and tests. The funnel says why each "
             f"change fell; `paths` in data/repos/{without[0]}.yaml tells tests and source apart"
         )
@@ -131,14 +138,14 @@ def validate(
     from evalpipe.reports import funnel_text
     from evalpipe.stages.mining import stored_mining_funnel, stored_validation_funnel
 
-    bench = _bench(workspace)
-    chosen = _chosen_repositories(bench, repositories)
+    bench = open_bench(workspace)
+    chosen = chosen_repositories(bench, repositories)
     for config in chosen:
         if not bench.lake.has("candidate_commits", config.name):
-            _fail(f"{config.name} was not mined yet: run `evalpipe mine {config.name}` first")
+            fail(f"{config.name} was not mined yet: run `evalpipe mine {config.name}` first")
     _say_sandbox(bench)
     _keep_docker_results(bench, chosen)
-    waiting = _driver(bench).validate(chosen, newest=newest, same_day=same_day)
+    waiting = open_driver(bench).validate(chosen, newest=newest, same_day=same_day)
     names = [config.name for config in chosen]
     funnel = stored_validation_funnel(bench, names)
     if as_json:
@@ -150,26 +157,6 @@ def validate(
 
 
 @cli.command()
-@click.argument("name")
-@_repositories
-@click.option("--provisional", is_flag=True, help="Admit tasks of which both passes ran on one day.")
-@click.pass_obj
-def freeze(workspace: Path | None, name: str, repositories: Sequence[str], provisional: bool) -> None:
-    """Freeze the valid candidates as the task set NAME."""
-    from evalpipe.config.values import SLUG_RULE, is_slug
-    from evalpipe.tasks import load_task_set
-
-    if not is_slug(name):
-        _fail(f"{name!r} cannot name a task set, because no sweep could: use {SLUG_RULE}", WRONG_USE)
-    bench = _bench(workspace)
-    chosen = _chosen_repositories(bench, repositories)
-    _driver(bench).freeze(name, [config.name for config in chosen], provisional=provisional)
-    record = load_task_set(bench.workspace.task_sets_dir / name).record
-    mark = ", provisional: both validation passes of some tasks ran on one day" if record.provisional else ""
-    click.echo(f"task set {name}: {len(record.tasks)} tasks, revision {record.revision}{mark}")
-
-
-@cli.command()
 @click.argument("sweep")
 @_agents
 @click.pass_obj
@@ -177,7 +164,7 @@ def run(workspace: Path | None, sweep: str, agents: Sequence[str]) -> None:
     """Run the agents of SWEEP on its tasks: calibration first, then every attempt that is missing."""
     bench, config, chosen = _open_sweep(workspace, sweep, agents)
     _say_sandbox(bench)
-    driver = _driver(bench)
+    driver = open_driver(bench)
     driver.calibrate(config)
     driver.attempt(config, chosen)
     click.echo(f"{sweep}: every attempt of {', '.join(chosen)} is made")
@@ -192,7 +179,7 @@ def grade(workspace: Path | None, sweep: str, agents: Sequence[str]) -> None:
     """Grade the attempts of SWEEP. Runs no agent; what was graded before is not graded again."""
     bench, config, chosen = _open_sweep(workspace, sweep, agents)
     _say_sandbox(bench)
-    _driver(bench).grade(config, chosen)
+    open_driver(bench).grade(config, chosen)
     click.echo(f"{sweep}: every attempt of {', '.join(chosen)} is graded")
     console.note(f"next: evalpipe report {sweep}")
 
@@ -207,7 +194,7 @@ def report(workspace: Path | None, sweep: str, as_json: bool) -> None:
     from evalpipe.stages.reporting import gather_results, report_path
 
     bench, config, _ = _open_sweep(workspace, sweep, ())
-    _driver(bench).report(config)
+    open_driver(bench).report(config)
     results = gather_results(bench, config, bench.workspace.load_agents().items)
     path = report_path(bench, sweep)
     if as_json:
@@ -223,7 +210,7 @@ def status(workspace: Path | None, as_json: bool) -> None:
     """Say where everything stands, and what the next step is."""
     from evalpipe.stages.status import workspace_status
 
-    found = workspace_status(_bench(workspace))
+    found = workspace_status(open_bench(workspace))
     click.echo(json.dumps(found.to_json()) if as_json else console.status_text(found))
 
 
@@ -237,10 +224,10 @@ def demo(workspace: Path | None) -> None:
     from evalpipe.stages.reporting import gather_results, report_path
 
     started = time.monotonic()
-    bench = _bench(workspace)
+    bench = open_bench(workspace)
     build_demo_repository(bench.workspace.data / "demo", bench.workspace.lake_dir / "demo" / "repository")
     _say_sandbox(bench)
-    driver = _driver(bench)
+    driver = open_driver(bench)
     repository = bench.workspace.load_repository("demo")
     driver.mine([repository])
     driver.validate([repository], newest=None, same_day=True)
@@ -272,7 +259,9 @@ def ui(workspace: Path | None, port: int) -> None:
     os.execv(program, arguments)
 
 
+cli.add_command(freeze)
 cli.add_command(issues)
+cli.add_command(tasks)
 
 
 def main() -> None:
@@ -294,16 +283,16 @@ def _errors_as_exit_codes() -> Iterator[None]:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        _fail("stopped; everything that was finished is kept: run the same again to go on", INTERRUPTED)
+        fail("stopped; everything that was finished is kept: run the same again to go on", INTERRUPTED)
     except ConfigError as error:
-        _fail(str(error), WRONG_USE)
+        fail(str(error), WRONG_USE)
     except Exception as error:
         # An error of evalpipe's own modules speaks to the user; any other is a fault, and shows its trace.
         if type(error).__module__.startswith("evalpipe."):
-            _fail(str(error))
+            fail(str(error))
         if _is_full_disk(error):
             reason = str(error).splitlines()[0]
-            _fail(f"the disk is full: free some space, then run the same again; what was finished is kept ({reason})")
+            fail(f"the disk is full: free some space, then run the same again; what was finished is kept ({reason})")
         raise
 
 
@@ -323,24 +312,6 @@ def _stop(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _fail(text: str, code: int = FAILED) -> NoReturn:
-    console.note(f"evalpipe: {text}")
-    sys.exit(code)
-
-
-def _bench(workspace: Path | None) -> "Workbench":
-    from evalpipe.config import find_workspace
-    from evalpipe.stages.bench import Workbench
-
-    return Workbench(find_workspace(workspace), progress=console.progress)
-
-
-def _driver(bench: "Workbench") -> "Driver":
-    from evalpipe.pipeline.driver import Driver
-
-    return Driver(bench)
-
-
 def _say_sandbox(bench: "Workbench") -> None:
     facts = bench.sandbox.describe()
     if facts.name == "docker":
@@ -357,24 +328,10 @@ def _keep_docker_results(bench: "Workbench", chosen: "Sequence[RepositoryConfig]
         return
     for config in chosen:
         if any(row["sandbox"] == "docker" for row in bench.lake.rows("task_images", config.name)):
-            _fail(
+            fail(
                 f"{config.name} was validated in Docker, and no engine answers now: start it, and run the same again; "
                 f"EVALPIPE_SANDBOX=process would validate everything anew without one"
             )
-
-
-def _chosen_repositories(bench: "Workbench", names: Sequence[str]) -> "list[RepositoryConfig]":
-    from evalpipe.config import ConfigError
-
-    workspace = bench.workspace
-    if names:
-        return [workspace.load_repository(name) for name in names]
-    loaded = workspace.load_repositories()
-    if loaded.problems:
-        raise ConfigError(loaded.problems)
-    if not loaded.items:
-        _fail(f"there is no repository in {workspace.repos_dir}: write one, as `evalpipe init` shows", WRONG_USE)
-    return list(loaded.items.values())
 
 
 def _open_sweep(
@@ -383,12 +340,12 @@ def _open_sweep(
     from evalpipe.pipeline.driver import known_sweep
     from evalpipe.stages.sweeps import load_sweep_task_set
 
-    bench = _bench(workspace)
+    bench = open_bench(workspace)
     sweep = known_sweep(bench.workspace, name)
     if not (bench.workspace.task_sets_dir / sweep.task_set / "task_set.json").exists():
-        _fail(f"the task set {sweep.task_set} of sweep {name} is not frozen yet: `evalpipe freeze {sweep.task_set}`")
+        fail(f"the task set {sweep.task_set} of sweep {name} is not frozen yet: `evalpipe freeze {sweep.task_set}`")
     load_sweep_task_set(bench, sweep)  # a damaged set is told of here, because Dagster does not even load its sweeps
     unknown = sorted(set(agents) - set(sweep.agents))
     if unknown:
-        _fail(f"{', '.join(unknown)}: not in sweep {name}, which has {', '.join(sweep.agents)}", WRONG_USE)
+        fail(f"{', '.join(unknown)}: not in sweep {name}, which has {', '.join(sweep.agents)}", WRONG_USE)
     return bench, sweep, list(agents) or list(sweep.agents)

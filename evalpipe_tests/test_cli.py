@@ -15,7 +15,10 @@ from evalpipe_tests.pipeline.stations import Walk
 from evalpipe_tests.pipeline.workspaces import TinyWorkspace
 
 Copied = Callable[[Walk], TinyWorkspace]
-COMMANDS = ("issues", "mine", "validate", "freeze", "run", "grade", "report", "status", "init", "doctor", "demo", "ui")
+COMMANDS = (
+    *("init", "doctor", "issues", "mine", "validate", "freeze", "tasks", "run", "grade", "report", "status", "demo"),
+    "ui",
+)
 HEAVY = ("dagster", "pandas", "pyarrow", "scipy", "matplotlib", "numpy", "docker", "git", "pydantic")
 
 

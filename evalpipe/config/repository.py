@@ -72,6 +72,10 @@ class ValidationConfig(ConfigModel):
     memory: Memory = Field(default=2 * 1024**3, description="memory of the container, as 512m or 2g")
     cpus: Positive = Field(default=1.0, description="processors of the container")
     pids: Count = Field(default=512, description="processes and threads in the container")
+    admit_compile_only: bool = Field(
+        default=False,
+        description="whether a `compile_only` candidate becomes a task when its text names what its tests miss",
+    )
 
 
 def _check_jira_project(value: str) -> str:

@@ -42,9 +42,9 @@ def limits_of(task: Task) -> Limits:
     )
 
 
-def verdict_key(task: Task, patch_sha256: str, image_digest: str, sandbox: str) -> str:
-    """SHA-256 (hex) of all that decides a verdict: the task with its limits, patch, image, sandbox, grader."""
-    content = [GRADER_VERSION, task.digest(), patch_sha256, image_digest, sandbox]
+def verdict_key(task_sha256: str, patch_sha256: str, image_digest: str, sandbox: str) -> str:
+    """SHA-256 (hex) of all that decides a verdict: the frozen task with its limits, patch, image, sandbox, grader."""
+    content = [GRADER_VERSION, task_sha256, patch_sha256, image_digest, sandbox]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 

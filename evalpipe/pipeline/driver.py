@@ -20,6 +20,7 @@ from evalpipe.lake import DiskFullError
 from evalpipe.pipeline import jobs
 from evalpipe.pipeline.assembly import build_definitions
 from evalpipe.pipeline.partitions import CANDIDATES, RANGE_END, RANGE_START, samples_between
+from evalpipe.pipeline.task_set_assets import LEFT_OUT, task_set_key
 from evalpipe.sandbox.owners import is_leftover, owner_id
 from evalpipe.stages.attempts import is_attempted
 from evalpipe.stages.bench import Workbench
@@ -28,6 +29,7 @@ from evalpipe.stages.gradings import is_graded
 from evalpipe.stages.side_by_side import mine_ahead
 from evalpipe.stages.sweeps import AgentSweep, SampleKey, load_sweep_task_set, open_agent_sweep, sample_keys
 from evalpipe.stages.validating import ValidationPass, is_validated, second_pass_due
+from evalpipe.tasks import Sampling
 
 OWNER_TAG = "evalpipe/owner"
 """On every run of a driver: the process that it runs in, so that a later one knows whether that is still there."""
@@ -135,11 +137,25 @@ class Driver:
             raise JobFailed(jobs.VALIDATE, failures)
         return waiting
 
-    def freeze(self, name: str, repositories: Sequence[str], *, provisional: bool) -> None:
-        """Freeze the valid candidates of `repositories` as a task set. Raises JobFailed."""
-        options = {"name": name, "repositories": list(repositories), "provisional": provisional}
+    def freeze(
+        self, name: str, repositories: Sequence[str], *, provisional: bool, sampling: Sampling | None = None
+    ) -> dict[str, Any]:
+        """Freeze the valid candidates of `repositories`, or a sample, as a task set. Raises JobFailed.
+
+        Returns what was left out: `counts` by reason, and the `candidates` that a person can do something about, each
+        with `candidate`, `reason` and `detail`.
+        """
+        options: dict[str, Any] = {"name": name, "repositories": list(repositories), "provisional": provisional}
+        if sampling is not None:
+            options |= {"sample": sampling.size, "seed": sampling.seed}
         self.run(jobs.FREEZE, ops={"write_task_set": {"config": options}})
         del self.definitions
+        event = self.instance.get_latest_materialization_event(task_set_key(name))
+        assert event is not None  # the job has just logged it
+        assert event.asset_materialization is not None
+        left_out = event.asset_materialization.metadata[LEFT_OUT].value
+        assert isinstance(left_out, dict)
+        return left_out
 
     def calibrate(self, sweep: SweepConfig) -> None:
         """Calibrate every task of a sweep's set. Raises JobFailed."""

@@ -13,12 +13,14 @@ from evalpipe.pipeline.batch import BatchResults, PartitionDone, PartitionFailed
 from evalpipe.pipeline.history_assets import Bench
 from evalpipe.pipeline.partitions import task_partitions
 from evalpipe.stages.calibrating import calibrate_task, calibration_rows, is_calibrated
-from evalpipe.stages.freezing import freeze_task_set
-from evalpipe.tasks import LoadedTaskSet, load_task_set
+from evalpipe.stages.freezing import FreezeOutcome, freeze_task_set
+from evalpipe.tasks import LoadedTaskSet, Sampling, load_task_set
 
 GROUP = "task_sets"
 CALIBRATION_BATCH = 20
 PREFIX = "task_sets"
+LEFT_OUT = "left_out"
+"""Metadata of a set that was frozen: the candidates that are not in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +35,14 @@ class TaskSetAssets:
 
 
 class FreezeOptions(dg.Config):
-    """Run configuration of the freeze job: the set's name, the repositories (none: all), and whether same-day tasks
-    are admitted."""
+    """Run configuration of the freeze job: the set's name, the repositories (none: all), whether same-day tasks are
+    admitted, and the size and seed of a sample (none: every valid candidate)."""
 
     name: str
     repositories: list[str] = Field(default_factory=list)
     provisional: bool = False
+    sample: int | None = None
+    seed: int = 0
 
 
 def task_set_key(name: str) -> dg.AssetKey:
@@ -111,23 +115,34 @@ def freeze_job(repositories: Mapping[str, RepositoryConfig]) -> dg.JobDefinition
     @dg.op
     def write_task_set(context: dg.OpExecutionContext, config: FreezeOptions, bench: Bench) -> None:
         chosen = [repositories[name] for name in config.repositories or repositories]
-        record = freeze_task_set(bench, config.name, chosen, provisional=config.provisional)
-        loaded = load_task_set(bench.workspace.task_sets_dir / record.name)
+        sampling = None if config.sample is None else Sampling(config.sample, config.seed)
+        outcome = freeze_task_set(bench, config.name, chosen, sampling, provisional=config.provisional)
+        loaded = load_task_set(bench.workspace.task_sets_dir / config.name)
         context.log_event(
             dg.AssetMaterialization(
-                asset_key=task_set_key(record.name),
-                metadata=_set_metadata(loaded),
-                tags={"dagster/data_version": record.revision},
+                asset_key=task_set_key(config.name),
+                metadata={**_set_metadata(loaded), LEFT_OUT: dg.MetadataValue.json(_left_out(outcome))},
+                tags={"dagster/data_version": outcome.record.revision},
             )
         )
 
     @dg.job(
-        name="freeze", description="Freeze every valid candidate as a task set.", executor_def=dg.in_process_executor
+        name="freeze",
+        description="Freeze the valid candidates, or a sample of them, as a task set.",
+        executor_def=dg.in_process_executor,
     )
     def freeze() -> None:
         write_task_set()
 
     return freeze
+
+
+def _left_out(outcome: FreezeOutcome) -> dict[str, Any]:
+    """How many candidates are not in the set by reason, and those that a person can do something about."""
+    named = [
+        {"candidate": one.candidate_id, "reason": one.reason.value, "detail": one.detail} for one in outcome.named()
+    ]
+    return {"counts": outcome.counts(), "candidates": named}
 
 
 def _set_metadata(task_set: LoadedTaskSet) -> dict[str, Any]:
@@ -140,6 +155,7 @@ def _set_metadata(task_set: LoadedTaskSet) -> dict[str, Any]:
     return {
         "tasks": len(task_set.tasks),
         "revision": task_set.record.revision,
+        "selection_rule": task_set.record.selection_rule,
         "provisional": task_set.record.provisional,
         "task_table": dg.MetadataValue.md("\n".join(lines)),
         "folder": dg.MetadataValue.path(str(task_set.folder)),

@@ -1,12 +1,18 @@
-"""Freezing: the valid candidates of the workspace's repositories become a task set."""
+"""Freezing: the valid candidates of the workspace's repositories become a task set, all of them or a sample.
+
+Every candidate that does not is told with its reason: a set that leaves out what is inconvenient says nothing.
+"""
 
 import hashlib
 import math
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from urllib.parse import quote_from_bytes
 
 from evalpipe.config import RepositoryConfig
-from evalpipe.history import FileKind, Repository
+from evalpipe.history import FileKind, Repository, ScratchObjects
 from evalpipe.lake import Row, write_atomically
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.mining import path_rules
@@ -15,42 +21,151 @@ from evalpipe.tasks import (
     PathGlobs,
     Problem,
     RunnerSpec,
+    Sampling,
+    SetProblemKind,
     Task,
     TaskSet,
     TaskSetError,
     TaskWithPatches,
     freeze,
+    names_not_in,
     problem_text,
+    task_problems,
     terse_texts,
+    tree_problem,
 )
 from evalpipe.validation import ValidationClass
 
-SELECTION_RULE = "all"
 TIMEOUT_FACTOR = 10
 TIMEOUT_STEP_S = 60
 
 
-def freeze_task_set(bench: Workbench, name: str, configs: Sequence[RepositoryConfig], *, provisional: bool) -> TaskSet:
-    """Freeze every valid candidate of `configs` as the task set `name`. Raises TaskSetError."""
+class FreezeReason(StrEnum):
+    """Why a candidate is not in a set although its validation class would admit it."""
+
+    INTERFACE_NOT_NAMED = "interface_not_named"
+    """It is `compile_only`, and its problem text does not have every name that its tests miss."""
+    PATCHES_NOT_EXACT = "patches_not_exact"
+    """Its patches do not make exactly the tree of its change, or cannot be graded."""
+    NOT_SAMPLED = "not_sampled"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A candidate that is not in the set: its class where that is not valid, else the reason of the freeze."""
+
+    candidate_id: str
+    reason: ValidationClass | FreezeReason
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class FreezeOutcome:
+    """A frozen set, and every other candidate of its repositories."""
+
+    record: TaskSet
+    left_out: tuple[LeftOut, ...]
+
+    def counts(self) -> dict[str, int]:
+        """How many were left out for each reason, in the order of the classes and then of the reasons."""
+        found = Counter(one.reason.value for one in self.left_out)
+        return {reason: found[reason] for reason in (*ValidationClass, *FreezeReason) if found[reason]}
+
+    def named(self) -> list[LeftOut]:
+        """Those that a person can do something about: all but the classes of validation and what was not drawn."""
+        return [
+            one
+            for one in self.left_out
+            if isinstance(one.reason, FreezeReason) and one.reason is not FreezeReason.NOT_SAMPLED
+        ]
+
+
+def freeze_task_set(
+    bench: Workbench,
+    name: str,
+    configs: Sequence[RepositoryConfig],
+    sampling: Sampling | None = None,
+    *,
+    provisional: bool,
+) -> FreezeOutcome:
+    """Freeze the valid candidates of `configs`, or a sample of them, as the task set `name`.
+
+    Raises TaskSetError and SampleTooLarge.
+    """
     folder = bench.workspace.task_sets_dir / name
     terse = terse_texts(folder)
-    tasks = [task for config in configs for task in _tasks(bench, config, terse)]
-    return freeze(folder, tasks, SELECTION_RULE, provisional=provisional, write=write_atomically)
+    tasks: list[TaskWithPatches] = []
+    left_out: list[LeftOut] = []
+    for config in configs:
+        for found in _of_repository(bench, config, terse):
+            if isinstance(found, LeftOut):
+                left_out.append(found)
+            else:
+                tasks.append(found)
+    record = freeze(folder, tasks, sampling, provisional=provisional, write=write_atomically)
+    frozen = {entry.task_id for entry in record.tasks}
+    left_out += [
+        LeftOut(item.task.task_id, FreezeReason.NOT_SAMPLED, "the sample did not draw it")
+        for item in tasks
+        if item.task.task_id not in frozen
+    ]
+    return FreezeOutcome(record, tuple(sorted(left_out, key=lambda one: one.candidate_id)))
 
 
-def _tasks(bench: Workbench, config: RepositoryConfig, terse: dict[str, str]) -> Iterable[TaskWithPatches]:
+def _of_repository(
+    bench: Workbench, config: RepositoryConfig, terse: dict[str, str]
+) -> Iterator[TaskWithPatches | LeftOut]:
     candidates = {row["candidate_id"]: row for row in bench.lake.rows("candidate_commits", config.name)}
     images = {row["image_digest"]: row for row in bench.lake.rows("task_images", config.name)}
-    for validated in bench.lake.rows("validated_tasks", config.name):
-        if validated["validation_class"] != ValidationClass.VALID:
-            continue
-        candidate_id, image = validated["candidate_id"], images.get(validated["image_digest"])
-        if image is None or candidate_id not in candidates:
-            raise TaskSetError(
-                f"{candidate_id} was judged before {config.name} was mined or its environment was built the last "
-                f"time: run `evalpipe validate` first"
-            )
-        yield _task(config, bench.mirror(config.name), candidates[candidate_id], validated, image, terse)
+    with ScratchObjects(bench.mirror(config.name)) as scratch:
+        for validated in bench.lake.rows("validated_tasks", config.name):
+            candidate_id = validated["candidate_id"]
+            found_class = ValidationClass(validated["validation_class"])
+            admitted = found_class is ValidationClass.COMPILE_ONLY and config.validation.admit_compile_only
+            if found_class is not ValidationClass.VALID and not admitted:
+                yield LeftOut(candidate_id, found_class, validated["evidence"])
+                continue
+            image = images.get(validated["image_digest"])
+            if image is None or candidate_id not in candidates:
+                raise TaskSetError(
+                    f"{candidate_id} was judged before {config.name} was mined or its environment was built the last "
+                    f"time: run `evalpipe validate` first"
+                )
+            candidate = candidates[candidate_id]
+            texts = _problem(candidate, terse)
+            if admitted and (unnamed := _unnamed(validated, texts)):
+                yield LeftOut(candidate_id, FreezeReason.INTERFACE_NOT_NAMED, unnamed)
+                continue
+            item = _task(config, bench.mirror(config.name), candidate, validated, image, texts)
+            yield _inexact(scratch, item) or item
+
+
+def _problem(candidate: Row, terse: dict[str, str]) -> Problem:
+    return Problem(
+        source=candidate["problem_source"],
+        original=problem_text(candidate["problem_text"], candidate["commit"]),
+        terse=terse.get(candidate["candidate_id"]),
+    )
+
+
+def _unnamed(validated: Row, problem: Problem) -> str:
+    """What keeps a `compile_only` candidate from being a task, as text; empty when its texts name the interface."""
+    names = validated["missing_names"] or []
+    if not names or not validated["fail_to_pass"]:
+        return "which names its tests miss could not be read from their errors"
+    for mode, text in (("problem", problem.original), ("terse", problem.terse)):
+        missing = names_not_in(text, names) if text is not None else []
+        if missing:
+            return f"its {mode} text does not name {', '.join(missing)}"
+    return ""
+
+
+def _inexact(scratch: ScratchObjects, item: TaskWithPatches) -> LeftOut | None:
+    """The candidate as left out, when its patches are not what they must be."""
+    patches = (item.gold_patch, item.test_patch)
+    problems = [one for one in task_problems(item.task, *patches) if one.kind is SetProblemKind.PATCHES]
+    wrong = problems[0] if problems else tree_problem(scratch, item.task, *patches)
+    return LeftOut(item.task.task_id, FreezeReason.PATCHES_NOT_EXACT, wrong.text) if wrong else None
 
 
 def _task(
@@ -59,7 +174,7 @@ def _task(
     candidate: Row,
     validated: Row,
     image: Row,
-    terse: dict[str, str],
+    problem: Problem,
 ) -> TaskWithPatches:
     rules = path_rules(config)
     parent, commit = candidate["parent"], candidate["commit"]
@@ -68,9 +183,8 @@ def _task(
     tests = [path for path in changed if rules.kind_of(path) is FileKind.test]
     gold = mirror.diff(parent, commit, [path for path in changed if path not in set(tests)])
     test = mirror.diff(parent, commit, tests)
-    task_id = candidate["candidate_id"]
     task = Task(
-        task_id=task_id,
+        task_id=candidate["candidate_id"],
         repository=config.name,
         number=candidate["number"],
         title=candidate["subject"],
@@ -82,11 +196,7 @@ def _task(
         category=candidate["category"],
         category_rule=candidate["category_rule"],
         coding_agent=candidate["coding_agent"],
-        problem=Problem(
-            source=candidate["problem_source"],
-            original=problem_text(candidate["problem_text"], commit),
-            terse=terse.get(task_id),
-        ),
+        problem=problem,
         fail_to_pass=tuple(validated["fail_to_pass"]),
         pass_to_pass=tuple(validated["pass_to_pass"]),
         quarantined=tuple(validated["quarantined"]),
@@ -106,6 +216,7 @@ def _task(
         validated_on=tuple(validated["validated_on"]),
         gold_patch_sha256=hashlib.sha256(gold).hexdigest(),
         test_patch_sha256=hashlib.sha256(test).hexdigest(),
+        interface_named=validated["validation_class"] == ValidationClass.COMPILE_ONLY,
     )
     return TaskWithPatches(task, gold, test)
 

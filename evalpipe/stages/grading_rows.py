@@ -1,14 +1,13 @@
 """Gradings as rows, and verdicts kept by content, so that the same patch is never graded twice."""
 
 import datetime as dt
-import hashlib
 from typing import Any
 
 from evalpipe.config import RunnerConfig
 from evalpipe.grading import Grading, Judgement, Verdict, grade, verdict_key
 from evalpipe.stages.bench import Workbench, runner_for
 from evalpipe.stages.images import environment_of_task
-from evalpipe.tasks import Task
+from evalpipe.tasks import LoadedTaskSet, Task
 
 GRADING_COLUMNS = (
     "verdict",
@@ -41,22 +40,22 @@ def grade_patch(bench: Workbench, task: Task, patch: bytes, labels: dict[str, st
     return grading_row(task, grading, bench.clock())
 
 
-def key_of_verdict(bench: Workbench, task: Task, patch_sha256: str) -> str:
-    """The key under which the verdict on a patch is kept for this bench's sandbox."""
-    return verdict_key(task, patch_sha256, task.environment.image_digest, bench.sandbox.name)
+def key_of_verdict(bench: Workbench, task_set: LoadedTaskSet, task_id: str, patch_sha256: str) -> str:
+    """The key under which the verdict on a patch for a frozen task is kept for this bench's sandbox."""
+    image_digest = task_set.tasks[task_id].environment.image_digest
+    return verdict_key(task_set.digests[task_id], patch_sha256, image_digest, bench.sandbox.name)
 
 
-def cached_verdict(bench: Workbench, task: Task, patch: bytes, labels: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    """The key and the grading columns of `patch`, from the lake when the same was graded before."""
-    key = key_of_verdict(bench, task, hashlib.sha256(patch).hexdigest())
+def cached_verdict(bench: Workbench, task: Task, key: str, patch: bytes, labels: dict[str, str]) -> dict[str, Any]:
+    """The grading columns of `patch`, from the lake when what `key` stands for was graded before."""
     place = (key[:2], key)
     with bench.lake.locked("verdicts", *place):
         known = bench.lake.rows("verdicts", *place)
         if known:
-            return key, {column: known[0][column] for column in GRADING_COLUMNS}
+            return {column: known[0][column] for column in GRADING_COLUMNS}
         row = grade_patch(bench, task, patch, labels)
         bench.lake.write("verdicts", [{"verdict_key": key, **row}], *place)
-    return key, row
+    return row
 
 
 def not_graded(task: Task, detail: str, now: dt.datetime) -> dict[str, Any]:

@@ -39,10 +39,7 @@ def is_graded(bench: Workbench, agent_sweep: AgentSweep, key: SampleKey) -> bool
     graded = bench.lake.rows("graded_results", *agent_sweep.place(key))
     if attempt is None or not graded:
         return False
-    expected: str | None = None
-    if attempt["patch_sha256"] is not None and OUTCOME_RULES[AttemptOutcome(attempt["outcome"])].counts:
-        expected = key_of_verdict(bench, agent_sweep.task_set.tasks[key.task_id], attempt["patch_sha256"])
-    return _present(attempt, expected).items() <= graded[0].items()
+    return _present(attempt, _verdict_key(bench, agent_sweep, attempt)).items() <= graded[0].items()
 
 
 def grade_sample(
@@ -62,12 +59,12 @@ def grade_sample(
     known = bench.lake.rows("graded_results", *place)
     task = agent_sweep.task_set.tasks[key.task_id]
     rule = OUTCOME_RULES[AttemptOutcome(attempt["outcome"])]
-    verdict_key: str | None = None
-    if not rule.counts:
-        columns = not_graded(task, f"invalid attempt: {attempt['outcome']}", bench.clock())
-    elif attempt["patch_sha256"] is not None:
+    verdict_key = _verdict_key(bench, agent_sweep, attempt)
+    if verdict_key is not None:
         patch = bench.lake.blobs.get(attempt["patch_sha256"])
-        verdict_key, columns = cached_verdict(bench, task, patch, {**labels, "sample": key.sample})
+        columns = cached_verdict(bench, task, verdict_key, patch, {**labels, "sample": key.sample})
+    elif not rule.counts:
+        columns = not_graded(task, f"invalid attempt: {attempt['outcome']}", bench.clock())
     elif attempt["flags"]:
         refusal = Judgement(Verdict.PATCH_REJECTED, attempt["outcome_detail"])
         columns = grading_row(task, Grading(refusal, (), 0.0), bench.clock())
@@ -79,6 +76,13 @@ def grade_sample(
     row |= {"counts": rule.counts, "verdict_key": verdict_key, **columns}
     bench.lake.write("graded_results", [row], *place)
     return row, True
+
+
+def _verdict_key(bench: Workbench, agent_sweep: AgentSweep, attempt: dict[str, Any]) -> str | None:
+    """The key of the verdict on an attempt; None when it has none, because it is invalid or left no patch."""
+    if attempt["patch_sha256"] is None or not OUTCOME_RULES[AttemptOutcome(attempt["outcome"])].counts:
+        return None
+    return key_of_verdict(bench, agent_sweep.task_set, attempt["task_id"], attempt["patch_sha256"])
 
 
 def _present(attempt: dict[str, Any], verdict_key: str | None) -> dict[str, Any]:

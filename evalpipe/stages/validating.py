@@ -168,7 +168,8 @@ def _content_key(config: RepositoryConfig, candidate: Row, image_digest: str) ->
         [path.hex() for path in candidate["test_files"]],
         image_digest,
         config.runner.model_dump(mode="json"),
-        config.validation.model_dump(mode="json"),
+        # What becomes of a candidate afterwards does not change how it ran.
+        config.validation.model_dump(mode="json", exclude={"admit_compile_only"}),
     ]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 

@@ -2,7 +2,17 @@
 
 from evalpipe.tasks.capture import CapturedPatch, capture_patch
 from evalpipe.tasks.files import TreeFile, read_files
-from evalpipe.tasks.prompt import PromptMissing, problem_text, prompt
+from evalpipe.tasks.frozen_set import (
+    LoadedTaskSet,
+    SetProblem,
+    SetProblemKind,
+    TaskSetError,
+    frozen_sets,
+    inspect_task_set,
+    load_task_set,
+    surplus_files,
+)
+from evalpipe.tasks.prompt import PromptMissing, names_not_in, problem_text, prompt
 from evalpipe.tasks.record import (
     EnvironmentSpec,
     PathGlobs,
@@ -12,18 +22,21 @@ from evalpipe.tasks.record import (
     Task,
     TaskSet,
 )
-from evalpipe.tasks.task_set import (
-    LoadedTaskSet,
-    TaskSetError,
-    TaskWithPatches,
-    freeze,
-    frozen_sets,
-    load_task_set,
-    terse_texts,
+from evalpipe.tasks.sampling import SampleTooLarge, Sampling
+from evalpipe.tasks.task_checks import task_problems, tree_problem
+from evalpipe.tasks.task_set import TaskWithPatches, freeze, terse_texts
+from evalpipe.tasks.trees import (
+    PATCH_BYTES,
+    GradedTree,
+    PatchRefusal,
+    PatchRefused,
+    before_tree,
+    graded_tree,
+    instance_tree,
 )
-from evalpipe.tasks.trees import GradedTree, PatchRefusal, PatchRefused, before_tree, graded_tree
 
 __all__ = [
+    "PATCH_BYTES",
     "CapturedPatch",
     "EnvironmentSpec",
     "GradedTree",
@@ -35,6 +48,10 @@ __all__ = [
     "PromptMissing",
     "PromptMode",
     "RunnerSpec",
+    "SampleTooLarge",
+    "Sampling",
+    "SetProblem",
+    "SetProblemKind",
     "Task",
     "TaskSet",
     "TaskSetError",
@@ -45,9 +62,15 @@ __all__ = [
     "freeze",
     "frozen_sets",
     "graded_tree",
+    "inspect_task_set",
+    "instance_tree",
     "load_task_set",
+    "names_not_in",
     "problem_text",
     "prompt",
     "read_files",
+    "surplus_files",
+    "task_problems",
     "terse_texts",
+    "tree_problem",
 ]

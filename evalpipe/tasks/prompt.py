@@ -1,6 +1,7 @@
 """The text that an agent gets."""
 
 import re
+from collections.abc import Iterable
 
 from evalpipe.tasks.record import PromptMode, Task
 
@@ -22,6 +23,11 @@ def problem_text(text: str, commit: str) -> str:
     without_trailers = _TRAILER.sub("", text)
     cleaned = _HEX.sub(lambda found: "(commit)" if commit.startswith(found[0].lower()) else found[0], without_trailers)
     return cleaned.strip() + "\n"
+
+
+def names_not_in(text: str, names: Iterable[str]) -> list[str]:
+    """Those of `names` that do not stand in `text` as words of their own, in the order given."""
+    return [name for name in names if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)]
 
 
 def prompt(task: Task, mode: PromptMode, test_command: str) -> str:

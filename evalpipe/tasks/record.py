@@ -1,12 +1,25 @@
-"""The task record and the task set: what is frozen, as JSON that people read and git keeps."""
+"""The task record and the task set: what is frozen, as JSON that people read and git keeps.
+
+A frozen file is known by the hash of its bytes, so these models may grow: a field that came after the first sets
+were frozen is declared by `_added`, with the default that is true of them. `SCHEMA_VERSION` goes up when a reader
+that knows only the fields could get a record wrong.
+"""
 
 import hashlib
 import json
 from enum import StrEnum
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
+SCHEMA_VERSION = 1
 Slug = str
 SLUG_PATTERN = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}$"
 
@@ -18,12 +31,33 @@ class PromptMode(StrEnum):
     TERSE = "terse"
 
 
+_ADDED: dict[str, Any] = {"added_after_the_first_sets": True}
+
+
+def _added(default: Any) -> Any:
+    """A field that older sets do not have. A record with its default has the bytes that it had before the field."""
+    return Field(default=default, json_schema_extra=_ADDED)
+
+
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    @model_serializer(mode="wrap")
+    def _as_frozen(self, serialize: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+        document: dict[str, Any] = serialize(self)
+        if info.context is _FROZEN:
+            for name, field in type(self).model_fields.items():
+                if field.json_schema_extra is _ADDED and getattr(self, name) == field.default:
+                    del document[name]
+        return document
+
+
+_FROZEN: dict[str, Any] = {}
+"""The context in which a record is written to a file."""
+
 
 class Problem(_Record):
-    """The problem texts. `source` says where `original` came from (issue, pull_request or commit_message)."""
+    """The problem texts. `source` is where `original` came from: issue, pull_request, commit_message or task_file."""
 
     source: str
     original: str
@@ -44,7 +78,7 @@ class RunnerSpec(_Record):
     name: str
     python: str
     arguments: tuple[str, ...] = ()
-    prepare: tuple[str, ...] = ()
+    prepare: tuple[str, ...] = _added(())
 
 
 class EnvironmentSpec(_Record):
@@ -60,7 +94,11 @@ class EnvironmentSpec(_Record):
 
 
 class Task(_Record):
-    """One change of the history as a task. Paths are percent-encoded: git does not promise that they are text."""
+    """One change as a task. Paths are percent-encoded: git does not promise that they are text.
+
+    `interface_named`: the tests of `fail_to_pass` do not even compile or import before the change, and the problem text
+    has every name that they miss.
+    """
 
     schema_version: Literal[1] = 1
     task_id: Slug = Field(pattern=SLUG_PATTERN)
@@ -87,21 +125,42 @@ class Task(_Record):
     validated_on: tuple[str, ...]
     gold_patch_sha256: str
     test_patch_sha256: str
-
-    def digest(self) -> str:
-        """SHA-256 (hex) of the record; the patches are in it by their own digests."""
-        return hashlib.sha256(canonical_json(self)).hexdigest()
+    interface_named: bool = _added(False)
 
 
 class TaskSetEntry(_Record):
-    """One task of a set, bound to the content of its record."""
+    """One task of a set, bound to the bytes of its file by their SHA-256 (hex).
+
+    What is kept for a task (attempts, verdicts, calibration) is kept for this digest: a later evalpipe may write the
+    same record otherwise. The patches are in it by their own digests.
+    """
 
     task_id: Slug = Field(pattern=SLUG_PATTERN)
     sha256: str
 
 
+class StratumShare(_Record):
+    """How many candidates of a stratum there were, and how many of them the sample has."""
+
+    category: str
+    quarter: str
+    candidates: int
+    sampled: int
+
+
+class SampleRecord(_Record):
+    """How a set was sampled: its size, the seed, and what that gave in each stratum; see `sampling`."""
+
+    size: int
+    seed: int
+    strata: tuple[StratumShare, ...]
+
+
 class TaskSet(_Record):
-    """A frozen set. `revision` is the hash of everything in it, so the same content has the same revision."""
+    """A frozen set. `revision` is the hash of everything in it, so the same content has the same revision.
+
+    `selection_rule` says which of the valid candidates are in it; `sample` says the same of a sample, for programs.
+    """
 
     schema_version: Literal[1] = 1
     name: str
@@ -109,15 +168,20 @@ class TaskSet(_Record):
     selection_rule: str
     provisional: bool
     tasks: tuple[TaskSetEntry, ...]
+    sample: SampleRecord | None = _added(None)
 
 
-def revision_of(name: str, selection_rule: str, entries: tuple[TaskSetEntry, ...]) -> str:
+def revision_of(
+    name: str, selection_rule: str, entries: tuple[TaskSetEntry, ...], sample: SampleRecord | None = None
+) -> str:
     """Revision of a set: SHA-256 (hex) over its name, its rule and the digests of its tasks, in order."""
-    content = [name, selection_rule, [[entry.task_id, entry.sha256] for entry in entries]]
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+    content: list[Any] = [name, selection_rule, [[entry.task_id, entry.sha256] for entry in entries]]
+    if sample is not None:
+        content.append(sample.model_dump(mode="json"))
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def canonical_json(record: BaseModel) -> bytes:
     """The one JSON form of a record: sorted keys, two spaces, ASCII, a newline at the end."""
-    document: dict[str, Any] = record.model_dump(mode="json")
+    document: dict[str, Any] = record.model_dump(mode="json", context=_FROZEN)
     return json.dumps(document, indent=2, sort_keys=True).encode("ascii") + b"\n"

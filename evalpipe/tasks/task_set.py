@@ -1,26 +1,19 @@
-"""Frozen task sets: written once, checked whenever they are read, never changed."""
+"""Freezes task sets: written once, whole or not at all, and never changed."""
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
-from pydantic import ValidationError
-
+from evalpipe.tasks.frozen_set import SET_FILE, TaskSetError, patch_path, read_task_set_record, surplus_files, task_path
 from evalpipe.tasks.record import SLUG_PATTERN, Task, TaskSet, TaskSetEntry, canonical_json, revision_of
-
-Record = TypeVar("Record", Task, TaskSet)
+from evalpipe.tasks.sampling import ALL, Sampling, draw
+from evalpipe.tasks.task_checks import task_problems
 
 WriteFile = Callable[[Path, bytes], None]
 """Writes one file whole or not at all."""
-
-_SET_FILE = "task_set.json"
-
-
-class TaskSetError(Exception):
-    """A task set cannot be written or read; the text names the file and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,95 +25,54 @@ class TaskWithPatches:
     test_patch: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedTaskSet:
-    """A set that was read and checked, with its tasks by id in the set's order."""
-
-    folder: Path
-    record: TaskSet
-    tasks: Mapping[str, Task]
-
-    def gold_patch(self, task_id: str) -> bytes:
-        return _read_patch(self.folder, task_id, "gold", self.tasks[task_id].gold_patch_sha256)
-
-
 def freeze(
     folder: Path,
     tasks: Sequence[TaskWithPatches],
-    selection_rule: str,
+    sampling: Sampling | None,
     *,
     provisional: bool,
     write: WriteFile,
 ) -> TaskSet:
-    """Write `tasks` as the frozen set in `folder`, whose name is the set's.
+    """Write `tasks`, or a sample of them, as the frozen set in `folder`, whose name is the set's.
 
     The same tasks give the same bytes. `provisional` admits tasks of which both validation passes ran on one
-    day; the set then says so. Raises TaskSetError for an empty set, for a provisional task that is not
-    admitted, and when the folder already holds a set of other content: a frozen set never changes.
+    day; the set then says so. Raises TaskSetError for an empty set, for a task that is wrong in itself, for a
+    provisional task that is not admitted, and when the folder already holds a set of other content: a frozen set
+    never changes. Raises SampleTooLarge.
     """
     name = folder.name
     if not re.fullmatch(SLUG_PATTERN, name):
         raise TaskSetError(f"{name!r} cannot name a task set: use letters, digits, `_`, `-` and `.`")
-    if not tasks:
-        raise TaskSetError(
-            f"nothing to freeze as {name}: no candidate is valid yet; `evalpipe status` says why, "
-            f"`evalpipe validate` goes on"
-        )
-    early = [item.task.task_id for item in tasks if item.task.provisional]
+    _refuse_wrong(name, tasks)
+    drawn, sample = draw([item.task for item in tasks], sampling) if sampling else (None, None)
+    chosen = [item for item in tasks if drawn is None or item.task.task_id in drawn]
+    early = [item.task.task_id for item in chosen if item.task.provisional]
     if early and not provisional:
         raise TaskSetError(
-            f"{len(early)} of {len(tasks)} tasks were validated on one day only (for example {early[0]}): run "
+            f"{len(early)} of {len(chosen)} tasks were validated on one day only (for example {early[0]}): run "
             f"`evalpipe validate` again on another day, or freeze with --provisional, which every report then says"
         )
-    ordered = sorted(tasks, key=lambda item: (item.task.merge_date, item.task.task_id))
-    entries = tuple(TaskSetEntry(task_id=item.task.task_id, sha256=item.task.digest()) for item in ordered)
+    ordered = sorted(chosen, key=lambda item: (item.task.merge_date, item.task.task_id))
+    files = [(item, canonical_json(item.task)) for item in ordered]
+    entries = tuple(
+        TaskSetEntry(task_id=item.task.task_id, sha256=hashlib.sha256(data).hexdigest()) for item, data in files
+    )
+    rule = sampling.rule if sampling else ALL
     record = TaskSet(
         name=name,
-        revision=revision_of(name, selection_rule, entries),
-        selection_rule=selection_rule,
+        revision=revision_of(name, rule, entries, sample),
+        selection_rule=rule,
         provisional=bool(early),
         tasks=entries,
+        sample=sample,
     )
-    if (folder / _SET_FILE).exists():
-        present = _read_set(folder)
-        if present.revision != record.revision:
-            raise TaskSetError(
-                f"{folder} already holds another set (revision {present.revision[:12]}, this would be "
-                f"{record.revision[:12]}): a frozen set never changes, so choose a new name"
-            )
-    for item in ordered:
-        task_id = item.task.task_id
-        write(folder / "tasks" / f"{task_id}.json", canonical_json(item.task))
-        write(_patch_path(folder, task_id, "gold"), item.gold_patch)
-        write(_patch_path(folder, task_id, "test"), item.test_patch)
-    write(folder / _SET_FILE, canonical_json(record))  # last: a set without this file is not one
+    _make_way(folder, record)
+    for item, data in files:
+        write(task_path(folder, item.task.task_id), data)
+        write(patch_path(folder, item.task.task_id, "gold"), item.gold_patch)
+        write(patch_path(folder, item.task.task_id, "test"), item.test_patch)
+    write(folder / SET_FILE, canonical_json(record))  # last: a set without this file is not one
     return record
-
-
-def load_task_set(folder: Path) -> LoadedTaskSet:
-    """Read the set in `folder` and check every hash. Raises TaskSetError, naming the file that is wrong."""
-    record = _read_set(folder)
-    tasks = {}
-    for entry in record.tasks:
-        path = folder / "tasks" / f"{entry.task_id}.json"
-        task = _parse(path, Task)
-        if task.task_id != entry.task_id or task.digest() != entry.sha256:
-            raise TaskSetError(f"{path} was changed after freezing: restore it from git, or freeze a new set")
-        _read_patch(folder, task.task_id, "gold", task.gold_patch_sha256)
-        _read_patch(folder, task.task_id, "test", task.test_patch_sha256)
-        tasks[task.task_id] = task
-    if (
-        record.name != folder.name
-        or record.provisional != any(task.provisional for task in tasks.values())
-        or record.revision != revision_of(record.name, record.selection_rule, record.tasks)
-    ):
-        raise TaskSetError(f"{folder / _SET_FILE} was changed after freezing: restore it from git, or freeze a new set")
-    return LoadedTaskSet(folder, record, tasks)
-
-
-def frozen_sets(task_sets: Path) -> list[Path]:
-    """Folders below `task_sets` that hold a frozen set, by name."""
-    return sorted(path.parent for path in task_sets.glob(f"*/{_SET_FILE}"))
 
 
 def terse_texts(folder: Path) -> dict[str, str]:
@@ -128,29 +80,29 @@ def terse_texts(folder: Path) -> dict[str, str]:
     return {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("terse/*.md"))}
 
 
-def _read_set(folder: Path) -> TaskSet:
-    return _parse(folder / _SET_FILE, TaskSet)
+def _refuse_wrong(name: str, tasks: Sequence[TaskWithPatches]) -> None:
+    if not tasks:
+        raise TaskSetError(
+            f"nothing to freeze as {name}: no candidate is valid yet; `evalpipe status` says why, "
+            f"`evalpipe validate` goes on"
+        )
+    repeated = [task_id for task_id, times in Counter(item.task.task_id for item in tasks).items() if times > 1]
+    problems = [f"two tasks have the id {task_id}" for task_id in repeated]
+    for item in tasks:
+        problems += [problem.text for problem in task_problems(item.task, item.gold_patch, item.test_patch)]
+    if problems:
+        raise TaskSetError(f"nothing was frozen as {name}:\n" + "\n".join(problems))
 
 
-def _parse(path: Path, kind: type[Record]) -> Record:
-    try:
-        return kind.model_validate_json(path.read_bytes())
-    except FileNotFoundError as error:
-        raise TaskSetError(f"{path} is missing: restore it from git, or freeze a new set") from error
-    except ValidationError as error:
-        raise TaskSetError(f"{path} is not a {kind.__name__} record: {error}") from error
-
-
-def _patch_path(folder: Path, task_id: str, kind: str) -> Path:
-    return folder / "patches" / f"{task_id}.{kind}.patch"
-
-
-def _read_patch(folder: Path, task_id: str, kind: str, sha256: str) -> bytes:
-    path = _patch_path(folder, task_id, kind)
-    try:
-        patch = path.read_bytes()
-    except FileNotFoundError as error:
-        raise TaskSetError(f"{path} is missing: restore it from git, or freeze a new set") from error
-    if hashlib.sha256(patch).hexdigest() != sha256:
-        raise TaskSetError(f"{path} was changed after freezing: restore it from git, or freeze a new set")
-    return patch
+def _make_way(folder: Path, record: TaskSet) -> None:
+    """Refuse a folder with another set, and clear away what an earlier freeze left that was killed."""
+    if (folder / SET_FILE).exists():
+        present = read_task_set_record(folder)
+        if present.revision != record.revision:
+            raise TaskSetError(
+                f"{folder} already holds another set (revision {present.revision[:12]}, this would be "
+                f"{record.revision[:12]}): a frozen set never changes, so choose a new name"
+            )
+        return
+    for path in surplus_files(folder, [entry.task_id for entry in record.tasks]):
+        path.unlink()

@@ -185,12 +185,10 @@ def _freeze_as_docker(tiny: TinyWorkspace, folder: Path) -> None:
     tasks = []
     for name, task in loaded.tasks.items():
         environment = task.environment.model_copy(update={"sandbox": "docker", "image_digest": "sha256:0"})
-        test = (folder / "patches" / f"{name}.test.patch").read_bytes()
-        tasks.append(
-            TaskWithPatches(task.model_copy(update={"environment": environment}), loaded.gold_patch(name), test)
-        )
+        moved = task.model_copy(update={"environment": environment})
+        tasks.append(TaskWithPatches(moved, loaded.gold_patch(name), loaded.test_patch(name)))
     shutil.rmtree(folder)
-    freeze(folder, tasks, "all", provisional=True, write=write_atomically)
+    freeze(folder, tasks, None, provisional=True, write=write_atomically)
 
 
 def test_docker_results_are_not_replaced_without_an_engine(copied: Copied, frozen: Walk) -> None:

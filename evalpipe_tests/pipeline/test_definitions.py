@@ -35,15 +35,10 @@ def repository_workspace(frozen: Walk, tmp_path_factory: pytest.TempPathFactory)
         shutil.copytree(TOP / "data" / name, root / "data" / name)
     tiny = load_task_set(frozen.tiny.workspace.task_sets_dir / "tiny")
     tasks = [
-        TaskWithPatches(task, tiny.gold_patch(name), _test_patch(tiny.folder, name))
-        for name, task in tiny.tasks.items()
+        TaskWithPatches(task, tiny.gold_patch(name), tiny.test_patch(name)) for name, task in tiny.tasks.items()
     ]
-    freeze(root / "data/task_sets/demo", tasks, "all", provisional=True, write=write_atomically)
+    freeze(root / "data/task_sets/demo", tasks, None, provisional=True, write=write_atomically)
     return Workspace(root)
-
-
-def _test_patch(folder: Path, task_id: str) -> bytes:
-    return (folder / "patches" / f"{task_id}.test.patch").read_bytes()
 
 
 def _names(definitions: dg.Definitions) -> set[str]:
@@ -165,7 +160,7 @@ BREAKAGES = {
     "data/agents/half.yaml": ("adapter: [", "data/agents/half.yaml"),
     "data/sweeps/other.yaml": ("task_set: tiny\nagents: [emptyy]\nsamples: 1\ndecision: d\n", "did you mean 'empty'"),
     "data/sweeps/wrong.yaml": ("task_set: tiny\nsample: 1\n", "data/sweeps/wrong.yaml"),
-    "data/repos/second.yaml": ("source: x\nrunner:\n  name: unittest\n", "data/repos/second.yaml:3"),
+    "data/repos/second.yaml": ("source: x\nrunner:\n  name: none-such\n", "data/repos/second.yaml:3"),
     "data/task_sets/old/task_set.json": ("{}", "task_sets/old/task_set.json"),
     "data/sweeps/sm-all.yaml": ("task_set: tiny\nagents: [empty]\nsamples: 1\ndecision: d\n", "sm_all"),
 }

@@ -84,7 +84,7 @@ def test_both_passes_on_one_day_are_provisional_all_the_way(mined: TestBench) ->
     with pytest.raises(TaskSetError, match="one day"):
         freeze_task_set(mined, "q", [mined.repository], provisional=False)
     assert frozen_sets(mined.workspace.task_sets_dir) == []
-    assert freeze_task_set(mined, "q", [mined.repository], provisional=True).provisional
+    assert freeze_task_set(mined, "q", [mined.repository], provisional=True).record.provisional
 
 
 def test_second_pass_before_any_first_is_too_early(mined: TestBench) -> None:

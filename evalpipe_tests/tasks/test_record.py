@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from evalpipe.tasks import Task
-from evalpipe.tasks.record import TaskSetEntry, canonical_json, revision_of
+from evalpipe.tasks import RunnerSpec, Task
+from evalpipe.tasks.record import SampleRecord, TaskSetEntry, canonical_json, revision_of
 from evalpipe_tests.tasks.records import task_record
 
 GOLDEN = b"""{
@@ -73,10 +72,6 @@ def test_record_has_one_json_form() -> None:
     assert canonical_json(task_record()) == GOLDEN
 
 
-def test_digest_is_the_hash_of_the_json_form() -> None:
-    assert task_record().digest() == hashlib.sha256(GOLDEN).hexdigest()
-
-
 def test_json_form_reads_back_as_the_same_record() -> None:
     task = task_record(title="caf\u00e9 \x00 \U0001f600", number=None, quarantined=("tests/x.py::y[\\xff]",))
     assert Task.model_validate_json(canonical_json(task)) == task
@@ -90,11 +85,13 @@ def test_json_form_reads_back_as_the_same_record() -> None:
         {"provisional": True},
         {"gold_patch_sha256": "0" * 64},
         {"validated_on": ("2026-04-01",)},
+        {"interface_named": True},
+        {"runner": RunnerSpec(name="pytest", python="python3", prepare=("make",))},
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_digest_depends_on_every_field(change: dict[str, Any]) -> None:
-    assert task_record(**change).digest() != task_record().digest()
+def test_json_form_depends_on_every_field(change: dict[str, Any]) -> None:
+    assert canonical_json(task_record(**change)) != canonical_json(task_record())
 
 
 @pytest.mark.parametrize(
@@ -124,4 +121,5 @@ def test_revision_depends_on_name_rule_tasks_and_order() -> None:
         revision_of("set", "newest", (one, two)),
     }
     assert len(revisions) == 5
+    assert revision_of("set", "all", (one,), SampleRecord(size=1, seed=0, strata=())) not in revisions
     assert revision_of("set", "all", (one,)) == "d1183de0737241b866014261bb91e06f5d27940b077752059cd3e28b12d609ad"

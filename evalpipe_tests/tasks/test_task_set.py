@@ -29,7 +29,7 @@ def _tasks(**fields: object) -> list[TaskWithPatches]:
 
 
 def _freeze(folder: Path, tasks: Sequence[TaskWithPatches], *, provisional: bool = False) -> TaskSet:
-    return freeze(folder, tasks, "all", provisional=provisional, write=write_atomically)
+    return freeze(folder, tasks, None, provisional=provisional, write=write_atomically)
 
 
 def _bytes(folder: Path) -> dict[str, bytes]:
@@ -122,7 +122,7 @@ def test_a_killed_freeze_leaves_no_set_and_the_next_one_completes_it(tmp_path: P
 
     folder = tmp_path / "q4"
     with pytest.raises(KeyboardInterrupt):
-        freeze(folder, _tasks(), "all", provisional=False, write=dying)
+        freeze(folder, _tasks(), None, provisional=False, write=dying)
     assert len(written) == survivors
     assert frozen_sets(tmp_path) == []
     with pytest.raises(TaskSetError, match=r"task_set\.json is missing"):

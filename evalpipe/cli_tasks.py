@@ -1,0 +1,114 @@
+"""`evalpipe freeze` and `evalpipe tasks …`. Like `cli`, it imports what it needs when it runs."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evalpipe import console
+from evalpipe.cli_workspace import FAILED, WRONG_USE, chosen_repositories, fail, open_bench, open_driver
+
+if TYPE_CHECKING:
+    from evalpipe.stages.task_set_checks import SetComparison, SetReport
+
+_SHOWN_CHARACTERS = 200
+
+
+@click.command()
+@click.argument("name")
+@click.argument("repositories", nargs=-1, metavar="[REPOSITORY]...")
+@click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Only a sample of N tasks, drawn by --seed.")
+@click.option("--seed", type=int, metavar="S", help="The number that decides which tasks the sample has.")
+@click.option("--provisional", is_flag=True, help="Admit tasks of which both passes ran on one day.")
+@click.pass_obj
+def freeze(
+    workspace: Path | None,
+    name: str,
+    repositories: Sequence[str],
+    sample: int | None,
+    seed: int | None,
+    provisional: bool,
+) -> None:
+    """Freeze the valid candidates as the task set NAME: all of them, or a sample by category and quarter."""
+    from evalpipe.config.values import SLUG_RULE, is_slug
+    from evalpipe.tasks import Sampling, load_task_set
+
+    if not is_slug(name):
+        fail(f"{name!r} cannot name a task set, because no sweep could: use {SLUG_RULE}", WRONG_USE)
+    if (sample is None) != (seed is None):
+        fail("--sample and --seed go together: the same candidates and the same seed give the same sample", WRONG_USE)
+    bench = open_bench(workspace)
+    chosen = chosen_repositories(bench, repositories)
+    sampling = None if sample is None or seed is None else Sampling(sample, seed)
+    left_out = open_driver(bench).freeze(
+        name, [config.name for config in chosen], provisional=provisional, sampling=sampling
+    )
+    record = load_task_set(bench.workspace.task_sets_dir / name).record
+    mark = ", provisional: both validation passes of some tasks ran on one day" if record.provisional else ""
+    click.echo(f"task set {name}: {len(record.tasks)} tasks, revision {record.revision}{mark}")
+    click.echo(f"rule: {record.selection_rule}")
+    counts = ", ".join(f"{count} {reason}" for reason, count in left_out["counts"].items())
+    click.echo(f"left out: {counts or 'no candidate'}")
+    for one in left_out["candidates"]:
+        click.echo(f"  {one['candidate']}: {one['reason']}: {one['detail']}")
+
+
+@click.group()
+def tasks() -> None:
+    """The tasks of a team: sets that were frozen, and tasks that its history does not hold."""
+
+
+@tasks.command()
+@click.argument("name")
+@click.option("--against", metavar="OTHER", help="Also say which tasks were added, dropped or changed since OTHER.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines on the output stream.")
+@click.pass_obj
+def check(workspace: Path | None, name: str, against: str | None, as_json: bool) -> None:
+    """Check the frozen task set NAME: its files, its hashes, and its patches against git.
+
+    Ends with 1 when anything is wrong; what cannot be checked on this machine is a note.
+    """
+    from evalpipe.stages.task_set_checks import check_task_set, compare_task_sets
+
+    bench = open_bench(workspace)
+    report = check_task_set(bench, name)
+    comparison = compare_task_sets(bench, name, against) if against else None
+    if as_json:
+        click.echo(json.dumps(_check_document(report, comparison)))
+    else:
+        for problem in report.problems:
+            click.echo(f"{problem.kind.value}: {problem.text}")
+        if comparison is not None:
+            click.echo(_comparison_text(comparison))
+        found = "in order" if not report.problems else f"{len(report.problems)} problems"
+        click.echo(f"task set {name}: {report.tasks} tasks, revision {report.revision or 'unknown'}: {found}")
+        for text in report.notes:
+            console.note(f"note: {text}")
+    if report.problems:
+        sys.exit(FAILED)
+
+
+def _check_document(report: "SetReport", comparison: "SetComparison | None") -> dict[str, Any]:
+    from dataclasses import asdict
+
+    problems = [{"kind": one.kind.value, "task_id": one.task_id, "text": one.text} for one in report.problems]
+    document = {**asdict(report), "problems": problems}
+    return document | ({"comparison": asdict(comparison)} if comparison is not None else {})
+
+
+def _comparison_text(comparison: "SetComparison") -> str:
+    lines = [f"against {comparison.against}:"]
+    lines += [f"  added {task_id}" for task_id in comparison.added]
+    lines += [f"  dropped {task_id}" for task_id in comparison.dropped]
+    for task_id, changes in comparison.changed.items():
+        lines.append(f"  changed {task_id}")
+        lines += [f"    {one.path}: {_shown(one.before)} -> {_shown(one.after)}" for one in changes]
+    return "\n".join(lines) if len(lines) > 1 else f"against {comparison.against}: the same tasks"
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}… ({len(text)} characters)"

@@ -112,7 +112,7 @@ def _recipe(project: Project, projects: list[PythonProject], choice: Choice, top
     return Recipe(
         template=NAME,
         version=VERSION,
-        steps=_steps(project, list(installable.values()), choice, notes, version, compiles=bool(sources)),
+        steps=_steps(project, list(installable.values()), choice, notes, version, top, compiles=bool(sources)),
         env={"PATH": f"{steps.VENV}/bin:$PATH", "VIRTUAL_ENV": steps.VENV},
         files=files,
         decided_by=tuple(sorted(path.encode() for path in reads)),
@@ -126,6 +126,7 @@ def _steps(
     choice: Choice,
     notes: list[str],
     version: str,
+    top: Folder,
     *,
     compiles: bool,
 ) -> tuple[str, ...]:
@@ -139,4 +140,14 @@ def _steps(
     install += [make] if git else []
     install += [steps.install(undeclared)]
     install += [remove] if git else []
-    return (steps.PREPARE, *project.setup, "".join(install), steps.FINISH, steps.CLEAN)
+    rubbish = [name for found in installable for name in _rubbish(found, top)]
+    return (steps.PREPARE, *project.setup, "".join(install), steps.finish(rubbish))
+
+
+def _rubbish(found: PythonProject, top: Folder) -> list[str]:
+    """Folders that a build leaves beside the project: nothing reads them, and tests in copies would be collected."""
+    # An editable install of meson-python lives in its build folder.
+    names = ["dist", ".eggs", *([] if "meson-python" in found.build_names else ["build"])]
+    folder = top.below(found.folder or ".")
+    tracked = {name.partition("/")[0] for name in folder.names()}
+    return [folder.path(name) for name in names if name not in tracked]

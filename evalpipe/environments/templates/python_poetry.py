@@ -10,10 +10,13 @@ from evalpipe.environments.templates.python_parts import Folder, Group, Use, Wan
 def poetry_groups(poetry: Mapping[str, Any], folder: Folder) -> Iterator[Group]:
     """The dependency groups of a `tool.poetry` table."""
     tables = {"dev": poetry.get("dev-dependencies", {})} if "dev-dependencies" in poetry else {}
-    tables |= {name: group.get("dependencies", {}) for name, group in poetry.get("group", {}).items()}
-    for name, table in tables.items():
-        source = f"the Poetry group {name}"
-        yield Group("Poetry group", name, table_wanted(table, source, folder), use_of(name))
+    groups = {name: group for name, group in poetry.get("group", {}).items() if isinstance(group, dict)}
+    tables |= {name: group.get("dependencies", {}) for name, group in groups.items()}
+    wanted = {name: table_wanted(table, f"the Poetry group {name}", folder) for name, table in tables.items()}
+    for name, own in wanted.items():
+        for included in groups.get(name, {}).get("include-groups", ()):
+            own += wanted.get(included, Wanted())
+        yield Group("Poetry group", name, own, use_of(name))
 
 
 def poetry_runtime(poetry: Mapping[str, Any], folder: Folder) -> Wanted:

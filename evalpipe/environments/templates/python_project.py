@@ -18,6 +18,7 @@ from evalpipe.environments.templates.python_pyproject import (
     read_toml,
     table,
 )
+from evalpipe.environments.templates.python_pytest import plugins_of_settings
 from evalpipe.environments.templates.python_requirements import requirements_groups
 from evalpipe.environments.templates.python_sessions import session_groups
 from evalpipe.environments.templates.python_setuptools import SetuptoolsProject, read_setuptools
@@ -29,7 +30,8 @@ MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "Pipfile", "requirements
 class PythonProject:
     """What there is to know of the project in `folder` (empty for the top) before anything is run.
 
-    `installable` says whether a backend can install it; one that is not has its dependencies in `runtime`. `extras`
+    `installable` says whether a backend can install it. `runtime` is what comes in any case: the plugins that pytest's
+    settings need, and the dependencies of a project that no backend installs. `extras`
     are those that are written down, a computed one is not among them. `neighbours` are folders of other projects of
     the tree that it is developed with. `undeclared` are modules that setup.py imports and no manifest asks for.
     """
@@ -66,7 +68,7 @@ def read_project(folder: Folder) -> PythonProject:
         installable=installable,
         extras=extras,
         groups=tuple(_groups(document, setuptools, extras, folder)),
-        runtime=Wanted() if installable else _runtime(document, folder),
+        runtime=plugins_of_settings(folder) + (Wanted() if installable else _runtime(document, folder)),
         neighbours=local_sources(document, folder),
         build_names=build_names,
         undeclared=() if declared else setuptools.imports,

@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Final
 
 from packaging.utils import canonicalize_name
 
@@ -20,6 +20,9 @@ from evalpipe.environments.templates.python_parts import (
 from evalpipe.environments.templates.python_poetry import poetry_groups
 
 Table = Mapping[str, Any]
+
+# What Hatch brings to the environment of its `hatch test`, without being asked.
+_HATCH_TEST: Final = ("coverage[toml]", "pytest", "pytest-mock", "pytest-rerunfailures", "pytest-xdist")
 
 
 def read_toml(folder: Folder, name: str) -> Table:
@@ -107,7 +110,7 @@ def _group_texts(groups: Table, name: str, above: tuple[str, ...]) -> list[objec
 def _hatch_groups(envs: Table, groups: Table, folder: Folder) -> Iterator[Group]:
     for name in envs:
         chain = _hatch_chain(envs, name)
-        texts: list[object] = []
+        texts: list[object] = list(_HATCH_TEST) if name == "hatch-test" else []
         extras: list[str] = []
         for env in chain:
             texts += [*_list(env.get("dependencies")), *_list(env.get("extra-dependencies"))]

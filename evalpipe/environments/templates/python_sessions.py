@@ -49,6 +49,8 @@ def _tox_ini(config: configparser.ConfigParser, groups: Mapping[str, Wanted], fo
         if kind != "testenv" or use not in (Use.TESTS, Use.SOME_TESTS):
             continue
         texts = {key: _tox_lines(config, section, key) for key in ("deps", "extras", "dependency_groups")}
+        commands = [*_tox_lines(config, section, "commands_pre"), *_tox_lines(config, section, "commands")]
+        texts["deps"] += _pip_commands(commands)
         yield from _session("tox", section, texts, use, groups, folder)
 
 
@@ -91,6 +93,17 @@ def _substituted(match: re.Match[str], config: configparser.ConfigParser) -> str
     if name.startswith("env:"):
         return name.split(":", 2)[2] if name.count(":") > 1 else ""
     return "" if name.startswith("posargs") else match[0].replace("{", "(").replace("}", ")")
+
+
+def _pip_commands(commands: list[str]) -> list[str]:
+    """What commands install before the first one that runs tests; later ones prepare other runs."""
+    lines: list[str] = []
+    for command in commands:
+        if re.search(r"\b(?:pytest|unittest|nosetests|stestr|trial)\b", command):
+            break
+        found = re.search(r"\b(?:uv )?pip install\s+(.+)", command)
+        lines += _arguments(found[1].replace("'", "").replace('"', "").split()) if found else []
+    return lines
 
 
 def _session(

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Final
 
+from packaging.requirements import Requirement
+
 from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, TREE_FOLDER
 from evalpipe.environments.templates.python_parts import LocalProject
 
@@ -56,11 +58,14 @@ misses_compiler() {{
     [ "$status" = 1 ] && ! command -v cc > /dev/null && grep -qE \\
         "command '[^']*(cc|\\+\\+|clang)' failed|[Uu]nknown compiler|CMAKE_C(XX)?_COMPILER" {FOLDER}/install.log
 }}
-install --constraints {FOLDER}/constraints.txt --constraints {FOLDER}/locked.txt
+install_locked() {{
+    install --constraints {FOLDER}/constraints.txt --constraints {FOLDER}/locked.txt $(cat {FOLDER}/locked.args)
+}}
+install_locked
 if misses_compiler; then
     echo "evalpipe: a dependency has no wheel for this Python; once more with a compiler"
     sh -e {FOLDER}/compiler.sh
-    install --constraints {FOLDER}/constraints.txt --constraints {FOLDER}/locked.txt
+    install_locked
 fi
 # Exit code 1 is an answer, that no set of versions fits or that a package does not build; 2 is a fault on the way.
 if [ "$status" = 1 ] && [ -s {FOLDER}/locked.txt ]; then
@@ -69,15 +74,6 @@ if [ "$status" = 1 ] && [ -s {FOLDER}/locked.txt ]; then
 fi
 [ "$status" = 0 ] || exit "$status"
 """
-
-FINISH: Final = f"""\
-. {_SETTINGS}
-uv pip freeze --python {VENV} > {PACKAGES_FILE}
-{VENV}/bin/python -I {FOLDER}/{_PROGRAM} {TREE_FOLDER} {FOLDER}/facts.json
-find . -type d -name __pycache__ -prune -exec rm -rf {{}} +
-"""
-
-CLEAN: Final = f"rm -rf {_UV} {FOLDER}\n"
 
 
 def install(undeclared: Mapping[str, Sequence[str]]) -> str:
@@ -90,6 +86,17 @@ def install(undeclared: Mapping[str, Sequence[str]]) -> str:
     options = " ".join(f"--no-build-isolation-package {shlex.quote(name)}" for name in sorted(undeclared))
     first = f". {_SETTINGS}\nuv pip install --python {VENV} --quiet setuptools wheel {shlex.join(modules)}\n"
     return (first if modules else "") + _INSTALL.replace("OPTIONS ", f"{options} " if options else "")
+
+
+def finish(rubbish: Sequence[str]) -> str:
+    """The script that lists what is there, checks the project, and removes `rubbish`, what builds leave in the tree."""
+    return f"""\
+. {_SETTINGS}
+uv pip freeze --python {VENV} > {PACKAGES_FILE}
+{VENV}/bin/python -I {FOLDER}/{_PROGRAM} {TREE_FOLDER} {FOLDER}/facts.json
+find . -type d -name __pycache__ -prune -exec rm -rf {{}} +
+rm -rf {shlex.join(rubbish)} {_UV} {FOLDER}
+"""
 
 
 def throwaway_repository(version: str) -> tuple[str, str]:
@@ -120,8 +127,10 @@ def files(
     """The files of FOLDER, by their absolute paths.
 
     `named_folders` are the folders of `locals_` whose distribution has a known name: each takes the place of every
-    requirement for it, of whatever version. Packages must have been uploaded before the end of `day`, in UTC.
+    requirement for it, of whatever version. Packages must have been uploaded before the end of `day`, in UTC, but for
+    those that are `locked`.
     """
+    locked_names = sorted({Requirement(line).name for line in locked})
     places = {local.folder: editable(local) for local in locals_}
     settings = {
         "PATH": f"{_UV}/bin:$PATH",
@@ -142,6 +151,8 @@ def files(
         f"{FOLDER}/requirements.txt": _lines([*places.values(), *requirements]),
         f"{FOLDER}/constraints.txt": _lines(constraints),
         f"{FOLDER}/locked.txt": _lines(locked),
+        # What a commit locks was released before it, and so may be newer than the day.
+        f"{FOLDER}/locked.args": _lines([f"--exclude-newer-package {name}=false" for name in locked_names]),
         f"{FOLDER}/overrides.txt": _lines([*(places[folder] for folder in named_folders), *overrides]),
         f"{FOLDER}/compiler.sh": COMPILER.encode(),
         f"{FOLDER}/facts.json": facts.encode(),

@@ -86,13 +86,14 @@ black = "*"
 pytest = "^8"
 [group.docs]
 optional = true
+include-groups = ["test"]
 [group.docs.dependencies]
 sphinx = "*"
 """)
     assert {group.name: group.wanted.requirements for group in poetry_groups(document, TOP)} == {
         "dev": ("black",),
         "test": ("pytest<9,>=8",),
-        "docs": ("sphinx",),
+        "docs": ("sphinx", "pytest<9,>=8"),
     }
 
 

@@ -93,6 +93,24 @@ def lint(session):
     assert found["tests"].wanted.locals == (LocalProject("", ("cli",)),)
 
 
+def test_what_commands_of_tox_install_before_the_tests_run() -> None:
+    found = groups(
+        tox_DOT_ini="""\
+[testenv]
+skip_install = true
+deps = pytest
+commands =
+    {envpython} -m pip install -e '.[d]' freezegun
+    coverage erase
+    pytest tests {posargs}
+    pip install -e .[jupyter]
+    pytest tests -m jupyter
+"""
+    )
+    assert found["testenv"].wanted.requirements == ("pytest", "freezegun")
+    assert found["testenv"].wanted.locals == (LocalProject("", ("d",)),)
+
+
 def test_a_session_that_installs_nothing_is_no_group() -> None:
     assert groups(tox_DOT_ini="[testenv]\ncommands = pytest\n") == {}
 

@@ -49,6 +49,7 @@ def test_a_project_on_which_its_own_runner_depends() -> None:
     # Whatever asks for the project, of whatever version, gets the one in place.
     assert file(made, "overrides.txt") == ["-e /work/repo"]
     assert file(made, "locked.txt") == ["pytest==8.3.4"]
+    assert file(made, "locked.args") == ["--exclude-newer-package pytest=false"]
     assert json.loads(made.files[f"{FOLDER}/facts.json"]) == {"names": ["iniconfig"], "modules": ["iniconfig"]}
     settings = file(made, "settings.sh")
     assert 'export UV_EXCLUDE_NEWER="2025-01-01T00:00:00Z"' in settings

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 from evalpipe.config.forge import ForgeConfig
 from evalpipe.config.values import Argument, ConfigModel, Count, Glob, Memory, Positive, Slug, Text, refuse, wrong
 
-RunnerName = Literal["pytest", "unittest"]
+RunnerName = Literal["pytest", "unittest", "go", "jest", "vitest", "mocha", "node"]
 DEFAULT_BASE_IMAGE = "python:3.12-slim"
 BASE_IMAGE_VARIABLE = "EVALPIPE_BASE_IMAGE"
 

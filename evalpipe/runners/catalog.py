@@ -4,9 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from evalpipe.runners.go import GoRunner
+from evalpipe.runners.jest import JestRunner
+from evalpipe.runners.mocha import MochaRunner
+from evalpipe.runners.node import NodeRunner
 from evalpipe.runners.plan import Runner
 from evalpipe.runners.pytest import PytestRunner
 from evalpipe.runners.unittest import UnittestRunner
+from evalpipe.runners.vitest import VitestRunner
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +24,12 @@ class RunnerSettings:
 
 _MAKERS: Mapping[str, Callable[[RunnerSettings], Runner]] = {
     "go": lambda settings: GoRunner(arguments=settings.arguments),
+    "jest": lambda settings: JestRunner(settings.arguments),
+    "mocha": lambda settings: MochaRunner(settings.arguments),
+    "node": lambda settings: NodeRunner(settings.arguments),
     "pytest": lambda settings: PytestRunner(python=settings.python, arguments=settings.arguments),
     "unittest": lambda settings: UnittestRunner(python=settings.python, arguments=settings.arguments),
+    "vitest": lambda settings: VitestRunner(settings.arguments),
 }
 
 

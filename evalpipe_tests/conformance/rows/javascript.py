@@ -13,11 +13,8 @@ PACKAGE = {
     "version": "1.0.0",
     "private": True,
     "devDependencies": {
-        "@types/jest": "29.5.14",
         "jest": "30.2.0",
         "mocha": "11.7.4",
-        "ts-jest": "29.4.5",
-        "typescript": "5.9.3",
         "vitest": "3.2.4",
     },
 }

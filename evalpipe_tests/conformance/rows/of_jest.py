@@ -1,4 +1,6 @@
-"""The hard cases for Jest 30. By hand the same was seen with 29, but for a `test.failing`, which looks like any pass."""
+"""The hard cases for Jest 30. By hand the same was seen with 29, but for `test.failing`, which looks like any pass, and
+the canary with ts-jest.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ SETTINGS = {
     "collectCoverage": True,
     "coverageThreshold": {"global": {"lines": 100}},
     "projects": [
-        {"displayName": "plain", "testPathIgnorePatterns": ["/compiled/"]},
-        {"displayName": "typed", "testMatch": ["**/compiled/*.test.ts"], "preset": "ts-jest"},
+        {"displayName": "plain", "testPathIgnorePatterns": ["/both/"]},
+        {"displayName": "other", "testMatch": ["**/both/*.js"]},
     ],
 }
 MORE = """
@@ -42,21 +44,16 @@ ROW = Row(
         "src/retry.test.js": "jest.retryTimes(2);\nlet n = 0;\ntest('a', () => { if (!n++) throw Error(); });\n",
         "src/exits.test.js": "test('a', () => {});\ntest('b', () => { process.exit(0); });\n",
         "src/killed.test.js": "test('a', () => {});\ntest('b', () => { process.kill(process.pid, 9); });\n",
-        "compiled/a.test.ts": "const a: number = 1;\ntest('a', () => { expect(a).toBe(1); });\n",
-        "compiled/wrong.test.ts": "const a: number = 'x';\ntest('a', () => { expect(a).toBe(1); });\n",
-        "tsconfig.json": '{"compilerOptions": {"strict": true, "esModuleInterop": true}}',
+        "both/a_test.js": "test('a', () => {});\n",
     },
     together={
         **shown_by("src/a.test.js |plain|", of_hooks="failed"),
         HardCase.XFAIL: Shown({"src/a.test.js |plain|::xfail": "xfailed"}),
         HardCase.XPASS: Shown({"src/a.test.js |plain|::xpass": "failed"}),
         HardCase.BROKEN_PART: Shown(
-            passed("compiled/a.test.ts |typed|::a"),
+            passed("both/a_test.js |other|::a"),
             uncollected=frozenset(
-                (
-                    *("src/broken.test.js |plain|", "src/syntax.spec.js |plain|", "src/empty.test.js |plain|"),
-                    "compiled/wrong.test.ts |typed|",
-                )
+                f"src/{name} |plain|" for name in ("broken.test.js", "syntax.spec.js", "empty.test.js")
             ),
         ),
         # The other tests of the file are gone with its process; all other files are there.
@@ -84,7 +81,7 @@ ROW = Row(
     },
     lacks={HardCase.SUB_TEST: "a test of Jest has no sub-tests"},
     chosen=(
-        (b"src/__tests__/two words.js", b"compiled/a.test.ts", b"gone.test.js"),
-        frozenset({"src/__tests__/two words.js |plain|::a", "compiled/a.test.ts |typed|::a"}),
+        (b"src/__tests__/two words.js", b"both/a_test.js", b"gone.test.js"),
+        frozenset({"src/__tests__/two words.js |plain|::a", "both/a_test.js |other|::a"}),
     ),
 )

@@ -1,0 +1,42 @@
+"use strict";
+// Jest's reporter inside the sandbox, for Jest 27 or newer: see evalpipe_report.cjs. It runs in Jest's own process, the
+// tests in its workers.
+
+const { Report } = require("./evalpipe_report.cjs");
+
+const OUTCOMES = { passed: "passed", failed: "failed" }; // every other status is one of a test that was left out
+
+module.exports = class {
+  constructor() {
+    this._report = new Report();
+  }
+
+  onTestResult(test, result) {
+    const project = name(test.context.config.displayName);
+    const file = this._report.place(result.testFilePath) + (project ? ` |${project}|` : "");
+    for (const one of result.testResults) {
+      const titles = [...one.ancestorTitles, one.title];
+      // Since Jest 30; an older one does not tell a test that is expected to fail from others.
+      const outcome = one.failing && one.status === "passed" ? "xfailed" : OUTCOMES[one.status] ?? "skipped";
+      this._report.test(file, titles, outcome, one.duration, one.failureMessages.join("\n"));
+      if (one.status === "passed" && one.invocations > 1) {
+        this._report.fault(file, titles, "failed", "it passed only when it was tried again");
+      }
+    }
+    if (!result.testExecError) return;
+    const message = result.testExecError.stack || result.testExecError.message || result.failureMessage;
+    if (!result.testResults.length) this._report.uncollected(file, message);
+    // A hook after the last test, or an error outside of every test: Jest does not say whose it is.
+    for (const one of result.testResults) {
+      this._report.fault(file, [...one.ancestorTitles, one.title], "error", message);
+    }
+  }
+
+  onRunComplete(_contexts, results) {
+    if (!results.wasInterrupted) this._report.end();
+  }
+};
+
+function name(displayName) {
+  return typeof displayName === "object" && displayName !== null ? displayName.name : displayName;
+}

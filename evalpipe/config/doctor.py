@@ -138,7 +138,8 @@ def _base_images(workspace: Workspace | None) -> list[str]:
     if workspace is None:
         return []
     environments = [config.environment for config in workspace.load_repositories().items.values()]
-    return sorted({environment.image or resolve_base_image(environment) for environment in environments})
+    named = [environment for environment in environments if environment.dockerfile is None]
+    return sorted({environment.image or resolve_base_image(environment) for environment in named})
 
 
 def _base_image(client: docker.DockerClient, image: str) -> Finding:

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -11,7 +12,9 @@ from evalpipe.config.forge import ForgeConfig
 from evalpipe.config.values import Argument, ConfigModel, Count, Glob, Memory, Positive, Slug, Text, refuse, wrong
 
 RunnerName = Literal["pytest", "unittest", "go", "jest", "vitest", "mocha", "node"]
-DEFAULT_BASE_IMAGE = "python:3.12-slim"
+TemplateName = Literal["python", "packages", "dockerfile", "image"]
+PIP_TEMPLATES = ("python", "packages")
+DEFAULT_BASE_IMAGES: Mapping[str, str] = {"python": "python:3.12-slim", "packages": "python:3.12-slim"}
 BASE_IMAGE_VARIABLE = "EVALPIPE_BASE_IMAGE"
 
 
@@ -27,14 +30,18 @@ class RunnerConfig(ConfigModel):
 
 
 class EnvironmentConfig(ConfigModel):
-    """The image that tests and agents run in: built from a base, or one that the team has."""
+    """The image that tests and agents run in: built by a template, from a team's Dockerfile, or one that it has."""
 
-    template: Literal["python", "image"] = Field(
-        default="python", description="`python` builds an image from a base; `image` takes a finished one"
+    template: TemplateName = Field(
+        default="python",
+        description="what builds the image; `dockerfile` is a team's own, `image` takes a finished one",
     )
     base_image: Argument | None = Field(
         default=None,
-        description=f"image to build from; else ${BASE_IMAGE_VARIABLE}, else {DEFAULT_BASE_IMAGE}",
+        description=f"image to build from; else ${BASE_IMAGE_VARIABLE}, else the template's own",
+    )
+    dockerfile: Path | None = Field(
+        default=None, description="the team's Dockerfile, from the workspace's top, for `template: dockerfile`"
     )
     image: Argument | None = Field(default=None, description="the finished image, for `template: image`")
     packages: tuple[Argument, ...] = Field(default=(), description="pip requirements installed in the image")
@@ -42,15 +49,18 @@ class EnvironmentConfig(ConfigModel):
 
     @model_validator(mode="after")
     def _one_way_to_an_image(self) -> Self:
-        faults = []
-        if self.template == "python" and self.image is not None:
-            faults.append(("image", "belongs to `template: image`; write that, or use base_image"))
-        if self.template == "image":
-            if self.image is None:
-                faults.append(("image", "is missing: `template: image` needs the name of a finished image"))
+        faults: list[tuple[str, str]] = []
+        for name in ("image", "dockerfile"):
+            if self.template == name and getattr(self, name) is None:
+                faults.append((name, f"is missing: `template: {name}` needs it"))
+            if self.template != name and getattr(self, name) is not None:
+                faults.append((name, f"belongs to `template: {name}`; write that, or remove this line"))
+        if self.template in ("image", "dockerfile"):
             for name in ("base_image", "packages", "setup"):
                 if getattr(self, name):
-                    faults.append((name, "is only for `template: python`; a finished image is used as it is"))
+                    faults.append((name, f"has no use with `template: {self.template}`, which is taken as it is"))
+        if self.template not in PIP_TEMPLATES and self.packages:
+            faults.append(("packages", f"are pip requirements, for templates {' and '.join(PIP_TEMPLATES)} only"))
         refuse(faults)
         return self
 
@@ -123,5 +133,12 @@ class RepositoryConfig(ConfigModel):
 
 
 def resolve_base_image(environment: EnvironmentConfig) -> str:
-    """Return the base image: the file's, else the machine's (EVALPIPE_BASE_IMAGE), else the default."""
-    return environment.base_image or os.environ.get(BASE_IMAGE_VARIABLE) or DEFAULT_BASE_IMAGE
+    """The base image of a template that builds on one: the file's, else the machine's, else the template's own.
+
+    The machine names its own in EVALPIPE_BASE_IMAGE for templates with Python, and in EVALPIPE_BASE_IMAGE_<TEMPLATE>
+    for each other one. Raises KeyError for a template that has no base.
+    """
+    variable = BASE_IMAGE_VARIABLE
+    if environment.template not in PIP_TEMPLATES:
+        variable += f"_{environment.template.upper()}"
+    return environment.base_image or os.environ.get(variable) or DEFAULT_BASE_IMAGES[environment.template]

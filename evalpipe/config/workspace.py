@@ -111,6 +111,8 @@ class Workspace:
             problems.extend(self._missing_file(self.agents_dir, agent.name, "script", agent.script))
         return problems
 
+            dockerfile = repository.environment.dockerfile
+            problems.extend(self._missing_file(self.repos_dir, repository.name, "environment.dockerfile", dockerfile))
     def shown(self, path: Path) -> str:
         """Return `path` as errors show it: from the workspace's top where it lies inside."""
         return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
@@ -139,7 +141,7 @@ class Workspace:
             return []
         document = self._document(folder / f"{name}.yaml")
         message = f"there is no {self.resolve(path)}; {way or f'give a path from {self.root}'}"
-        return [Problem(document.name, message, document.line_of((field_name,)), field_name)]
+        return [Problem(document.name, message, document.line_of(tuple(field_name.split("."))), field_name)]
 
     def _load_named(self, folder: Path, name: str, model: type[Model]) -> Model:
         path = folder / f"{name}.yaml"

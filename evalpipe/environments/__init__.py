@@ -1,19 +1,46 @@
 """Environments: what decides one, and how it is built."""
 
 from evalpipe.environments.build import (
+    BaseMissing,
+    BuildSettings,
     BuildStatus,
     BuiltEnvironment,
-    DockerEnvironmentBuilder,
     EnvironmentBuilder,
-    ProcessEnvironmentBuilder,
+    PlannedBuild,
 )
-from evalpipe.environments.definition import EnvironmentDefinition
+from evalpipe.environments.commit_tree import CommitTree
+from evalpipe.environments.docker_builder import DockerEnvironmentBuilder
+from evalpipe.environments.process_builder import ProcessEnvironmentBuilder
+from evalpipe.environments.recipe import NoRecipe, Project, Recipe, Template
+from evalpipe.environments.sources import (
+    DockerfileSource,
+    EnvironmentSource,
+    ImageSource,
+    RecipeSource,
+    build_key,
+    definition_text,
+)
+from evalpipe.environments.templates import TEMPLATES
 
 __all__ = [
+    "TEMPLATES",
+    "BaseMissing",
+    "BuildSettings",
     "BuildStatus",
     "BuiltEnvironment",
+    "CommitTree",
     "DockerEnvironmentBuilder",
+    "DockerfileSource",
     "EnvironmentBuilder",
-    "EnvironmentDefinition",
+    "EnvironmentSource",
+    "ImageSource",
+    "NoRecipe",
+    "PlannedBuild",
     "ProcessEnvironmentBuilder",
+    "Project",
+    "Recipe",
+    "RecipeSource",
+    "Template",
+    "build_key",
+    "definition_text",
 ]

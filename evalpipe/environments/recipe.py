@@ -14,7 +14,14 @@ TREE_FOLDER = "/work/repo"
 """Where the project's tree lies while its environment is built, and where the tests find theirs."""
 
 BUILD_FOLDER = "/opt/evalpipe"
-"""Where an environment keeps what evalpipe made, such as the virtual environment."""
+"""Where an environment keeps what evalpipe made, such as the virtual environment; there from the first step on."""
+
+PACKAGES_FILE = f"{BUILD_FOLDER}/packages.txt"
+"""Where a step may write what it installed, one `name==version` a line, so that two environments can be compared."""
+
+CACHE_VARIABLE = "EVALPIPE_CACHE"
+"""Names, to the steps, a folder that outlives the build and never lands in the image: for downloads of a tool that
+the builder does not point there itself (pip, uv, npm, yarn, pnpm and apt it does)."""
 
 
 class ProjectTree(Protocol):
@@ -46,12 +53,14 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How an environment is built: on `base`, with the project's tree at TREE_FOLDER and the network.
+    """How an environment is built: on a base image, with the project's tree at TREE_FOLDER and the network.
 
-    `steps` are scripts for `/bin/sh -e`, run as root in TREE_FOLDER in this order; `files` are laid by their absolute
-    path before. `env` holds from the first step on and stays in the image, so nothing secret may be in it.
-    `decided_by` are the paths of the tree whose content decides the result: manifests, lock files, and what the build
-    backend reads. What the steps write into the tree and `keeps` names (globs from its top) stays for the tests.
+    `steps` are scripts for `/bin/sh -e`, run as root in TREE_FOLDER in this order, with a HOME that the image does not
+    keep; `files` are laid by their absolute path before (one that begins with `#!` can be executed). `env` holds from
+    the first step on and stays in the image, so nothing secret may be in it; `$PATH` in the value of PATH stands for
+    that of the base image. `decided_by` are the paths of the tree whose content decides the result: manifests, lock
+    files, and what the build backend reads. A recipe without any is built without the tree: what decides nothing is
+    not there to be used. What the steps write into the tree and `keeps` names (globs from its top) stays for the tests.
     """
 
     template: str

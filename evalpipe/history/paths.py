@@ -149,7 +149,7 @@ class PathRules:
             (FileKind.test, self.test_globs),
             (FileKind.source, self.source_globs),
         )
-        return [(kind, _compiled(patterns)) for kind, patterns in globs if patterns]
+        return [(kind, compiled_globs(patterns)) for kind, patterns in globs if patterns]
 
     @cached_property
     def kinds(self) -> Mapping[bytes, FileKind]:
@@ -262,7 +262,8 @@ def steers_tests(path: bytes) -> bool:
     return _STEERING_NAME.match(name) is not None or any(map(_STEERING_FOLDER.match, folders))
 
 
-def _compiled(globs: Iterable[str]) -> re.Pattern[bytes]:
+def compiled_globs(globs: Iterable[str]) -> re.Pattern[bytes]:
+    """A pattern that matches the paths that any of `globs` names, by the rules of `PathRules`. Raises ValueError."""
     return re.compile(b"(?s:" + b"|".join(map(_translated, globs)) + b")\\Z")
 
 

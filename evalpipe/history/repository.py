@@ -177,7 +177,6 @@ def _fetch(repository: Repository, source: _Source, lock: int) -> None:
         *source.transport,
         "--quiet",
         "--prune",
-        "--no-tags",
         "--no-write-fetch-head",
         "--no-auto-gc",
         # With it, a walk need not read every commit before it can give the oldest.

@@ -70,6 +70,10 @@ TASK_IMAGES = pa.schema(
         _required("build_seconds", pa.float64()),
         _required("built_at", _TIME),
         _required("candidates", _TEXTS),
+        # From here on optional, because older files do not have them.
+        pa.field("base_commit", pa.string()),
+        pa.field("day", pa.string()),
+        pa.field("packages", _TEXTS),
     ]
 )
 

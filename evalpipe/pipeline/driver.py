@@ -16,6 +16,7 @@ from dagster._core.events import RunFailureReason
 from dagster_shared.error import SerializableErrorInfo
 
 from evalpipe.config import ConfigError, Problem, RepositoryConfig, SweepConfig, Workspace
+from evalpipe.environments import BuildStatus
 from evalpipe.lake import DiskFullError
 from evalpipe.pipeline import jobs
 from evalpipe.pipeline.assembly import build_definitions
@@ -26,6 +27,7 @@ from evalpipe.stages.attempts import is_attempted
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.calibrating import calibration_rows, is_calibrated
 from evalpipe.stages.gradings import is_graded
+from evalpipe.stages.images import images_of
 from evalpipe.stages.side_by_side import mine_ahead
 from evalpipe.stages.sweeps import AgentSweep, SampleKey, load_sweep_task_set, open_agent_sweep, sample_keys
 from evalpipe.stages.validating import ValidationPass, is_validated, second_pass_due
@@ -121,7 +123,7 @@ class Driver:
         that could be done was done.
         """
         failures: list[str] = []
-        ready = [config for config in repositories if self._build_images(config.name, failures)]
+        ready = [config for config in repositories if self._build_images(config.name, newest, failures)]
         ops = {"validation_runs": {"config": {"same_day": same_day}}}
         waiting: list[str] = []
         for validation_pass in ValidationPass:
@@ -211,27 +213,33 @@ class Driver:
         except JobFailed as failed:
             failures += failed.reasons
 
-    def _build_images(self, repository: str, failures: list[str]) -> bool:
-        """Build a repository's images; whether its candidates can run. A failed build costs no other repository."""
-        self._collect(failures, jobs.BUILD_IMAGES, partition=repository)
+    def _build_images(self, repository: str, newest: int | None, failures: list[str]) -> bool:
+        """Build a repository's images; whether any candidate can run. A failed build costs its candidates alone."""
+        self._collect(
+            failures, jobs.BUILD_IMAGES, partition=repository, ops={"task_images": {"config": {"newest": newest}}}
+        )
         rows = self.bench.lake.rows("task_images", repository)
+        if any(row["status"] == BuildStatus.BUILT for row in rows):
+            return True
         failures += [
-            f"{repository}: the environment was not built ({row['status']}):\n{row['log_tail']}"
-            for row in rows
-            if row["status"] != "built"
+            f"{repository}: the environment was not built ({row['status']}):\n{row['log_tail']}" for row in rows
         ]
-        return any(row["status"] == "built" for row in rows)
+        return False
 
     def _due_passes(self, config: RepositoryConfig, newest: int | None, validation_pass: ValidationPass) -> list[str]:
         """The kept candidates (the `newest` ones) for which a pass has not run, or not on what is there now."""
         known = self._materialized(["validation_runs"])
+        images = images_of(self.bench, config.name)
         rows = self.bench.lake.rows("candidate_commits", config.name)
         kept = [row for row in rows if row["reason"] == "kept"]
         return [
             row["candidate_id"]
             for row in (kept if newest is None else kept[-newest:])
-            if f"{row['candidate_id']}|{validation_pass}" not in known
-            or not is_validated(self.bench, config, row, validation_pass)
+            if images.get(row["candidate_id"], {}).get("status") == BuildStatus.BUILT
+            and (
+                f"{row['candidate_id']}|{validation_pass}" not in known
+                or not is_validated(self.bench, config, row, validation_pass)
+            )
         ]
 
     def _ranges(self, candidates: Sequence[str]) -> Iterable[tuple[str, str]]:

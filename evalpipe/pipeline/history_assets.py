@@ -21,6 +21,12 @@ Bench = dg.ResourceParam[Workbench]
 
 class ValidationOptions(dg.Config):
     """Run configuration of validation_runs. `same_day` runs the second pass on the day of the first."""
+class ImageOptions(dg.Config):
+    """Run configuration of task_images. `newest` builds only what so many of the newest candidates need."""
+
+    newest: int | None = None
+
+
 
     same_day: bool = False
 
@@ -49,9 +55,9 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
         deps=[candidate_commits],
         pool="images",
     )
-    def task_images(context: dg.AssetExecutionContext, bench: Bench) -> dg.MaterializeResult[Any]:
+    def task_images(context: dg.AssetExecutionContext, config: ImageOptions, bench: Bench) -> dg.MaterializeResult[Any]:
         """The environments in which a repository's candidates run: build key, image digest, build log."""
-        rows = build_images(bench, repositories[context.partition_key])
+        rows = build_images(bench, repositories[context.partition_key], config.newest)
         for row in rows:
             if row["status"] != "built":
                 context.log.error(f"{row['status']}: {row['log_tail']}")
@@ -59,7 +65,7 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
             metadata={
                 "images": len({row["image_digest"] for row in rows if row["image_digest"]}),
                 "failed_builds": sum(row["status"] != "built" for row in rows),
-                "candidates": sum(len(row["candidates"]) for row in rows),
+                "candidates": sum(len(row["candidates"]) for row in rows if row["image_digest"]),
                 "log": dg.MetadataValue.md(
                     "\n".join(f"```\n{row['log_tail']}\n```" for row in rows if row["log_tail"])
                 ),

@@ -96,6 +96,11 @@ class Engine:
             attributes = self.client.images.get(image).attrs
         return tuple((attributes.get("Config") or {}).get("Env") or ())
 
+    def path_of_image(self, image: str) -> str:
+        """The PATH of an image, or the usual one where it has none. Raises ImageMissing."""
+        found = (entry for entry in self.image_environment(image) if entry.startswith("PATH="))
+        return next(found, _PATH).removeprefix("PATH=")
+
     def environment_of_box(self, image: str, env: dict[str, str]) -> list[str]:
         """The engine's `Env` list for exactly `env`, with HOME and the image's PATH as defaults.
 
@@ -103,8 +108,7 @@ class Engine:
         ImageMissing.
         """
         of_image = self.image_environment(image)
-        path = next((entry for entry in of_image if entry.startswith("PATH=")), _PATH)
-        given = {"PATH": path.removeprefix("PATH="), "HOME": "/tmp"} | env
+        given = {"PATH": self.path_of_image(image), "HOME": "/tmp"} | env
         unwanted = {entry.partition("=")[0] for entry in of_image} | {"HOSTNAME"}
         return [f"{key}={value}" for key, value in given.items()] + sorted(unwanted - given.keys())
 

@@ -10,13 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
 
-from evalpipe.config import ConfigError, EnvironmentConfig, Problem, RunnerConfig, Workspace, resolve_base_image
-from evalpipe.environments import (
-    DockerEnvironmentBuilder,
-    EnvironmentBuilder,
-    EnvironmentDefinition,
-    ProcessEnvironmentBuilder,
-)
+from evalpipe.config import ConfigError, Problem, RunnerConfig, Workspace
+from evalpipe.environments import DockerEnvironmentBuilder, EnvironmentBuilder, ProcessEnvironmentBuilder
+from evalpipe.environments.settings import host_settings
 from evalpipe.history import Repository, remove_abandoned_scratch
 from evalpipe.lake import Lake
 from evalpipe.runners import Runner
@@ -81,7 +77,7 @@ class Workbench:
     @cached_property
     def builder(self) -> EnvironmentBuilder:
         if isinstance(self.sandbox, DockerSandbox):
-            return DockerEnvironmentBuilder(self.sandbox.client, self.instance)
+            return DockerEnvironmentBuilder(self.instance, host_settings())
         return ProcessEnvironmentBuilder(self.workspace.lake_dir / "environments")
 
     @cached_property
@@ -104,16 +100,6 @@ class Workbench:
 
     def mirror_path(self, name: str) -> Path:
         return self.workspace.lake_dir / "repositories" / f"{name}.git"
-
-    def definition(self, environment: EnvironmentConfig) -> EnvironmentDefinition:
-        """What the environment of a repository is made from, with this bench's sandbox."""
-        return EnvironmentDefinition(
-            sandbox=self.sandbox.name,
-            base=resolve_base_image(environment),
-            image=environment.image,
-            packages=environment.packages,
-            setup=environment.setup,
-        )
 
 
 def wanted_sandbox() -> SandboxKind:

@@ -1,57 +1,101 @@
-"""Stage `task_images`: the environments of a repository's candidates."""
+"""Stage `task_images`: the environments of a repository's candidates.
+
+Candidates whose environments are decided by the same content share one: it is built once, from the tree of the oldest
+of their base commits. What a template takes from an index of packages is what was released by the first day of the
+month in which a change was merged, so that the changes of a month can share; when that has not been released by then,
+the day itself is tried.
+"""
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
 
 from evalpipe.config import RepositoryConfig
-from evalpipe.environments import BuildStatus
+from evalpipe.environments import BuildStatus, BuiltEnvironment, definition_text
+from evalpipe.environments.unreleased import was_not_released_yet
 from evalpipe.lake import Row
 from evalpipe.stages.bench import Workbench
+from evalpipe.stages.image_plans import ImagePlan, ImagePlanner, candidate_days
 from evalpipe.tasks import Task
+
+_ABANDON_AGAIN_S = 0.1
 
 
 class EnvironmentNotReady(Exception):
     """A stage needs an environment that was not built, or is gone."""
 
 
-def build_images(bench: Workbench, config: RepositoryConfig) -> list[Row]:
-    """Build what the kept candidates of a repository need, and write one row for each environment.
+@dataclass
+class _Wanted:
+    """One environment that is to be there, and the ids of the candidates that share it, the oldest first."""
 
-    A build that fails is a row with its reason and the end of its log; it costs its candidates, not the run.
+    plan: ImagePlan
+    candidates: list[str] = field(default_factory=list)
+
+
+def build_images(bench: Workbench, config: RepositoryConfig, newest: int | None = None) -> list[Row]:
+    """Build what the kept candidates of a repository need (the `newest` ones, or all), and write the rows.
+
+    There is one row for each environment, and those of earlier builds stay as long as a kept candidate has no other.
+    A build that fails is a row with its reason and the end of its log; it costs its candidates, not the run. Raises
+    SandboxError when the engine is gone.
     """
-    kept = [row["candidate_id"] for row in bench.lake.rows("candidate_commits", config.name) if row["reason"] == "kept"]
-    definition = bench.definition(config.environment)
-    built = bench.builder.build(definition)
-    row: Row = {
-        "repository": config.name,
-        "build_key": built.build_key,
-        "sandbox": definition.sandbox,
-        "status": built.status.value,
-        "image_digest": built.image_digest,
-        "base_image": f"{definition.image or definition.base} ({built.base_digest})",
-        "definition": built.definition,
-        "log_tail": built.log_tail,
-        "build_seconds": built.seconds,
-        "built_at": bench.clock(),
-        "candidates": kept,
+    kept = [row for row in bench.lake.rows("candidate_commits", config.name) if row["reason"] == "kept"]
+    chosen = kept if newest is None else kept[-newest:]
+    earlier = bench.lake.rows("task_images", config.name)
+    known = {row["build_key"]: row for row in earlier if _is_there(bench, row)}
+    planner = ImagePlanner(bench, config)
+    first = _Builds(bench, config, known)
+    for candidate in chosen:
+        month, own = candidate_days(candidate)
+        plan = planner.plan(candidate, month)
+        if plan.build_key not in known:
+            # What was built of the day itself before is not tried with the month's again.
+            of_the_day = planner.plan(candidate, own)
+            plan = of_the_day if of_the_day.build_key in known else plan
+        first.want(plan, candidate)
+    rows = first.build()
+    late = {
+        candidate_id: row["build_key"]
+        for row in rows
+        if row["status"] == BuildStatus.FAILED and was_not_released_yet(row["log_tail"])
+        for candidate_id in row["candidates"]
     }
-    bench.lake.write("task_images", [row], config.name)
-    return [row]
+    second = _Builds(bench, config, known)
+    for candidate in chosen:
+        failed = late.get(candidate["candidate_id"])
+        later = planner.plan(candidate, candidate_days(candidate)[1]) if failed else None
+        if later is not None and later.build_key != failed:
+            second.want(later, candidate)
+    rows = _joined([*second.build(), *rows, *earlier], [row["candidate_id"] for row in kept])
+    bench.lake.write("task_images", rows, config.name)
+    return rows
 
 
-def environment_of(bench: Workbench, repository: str) -> Row:
-    """The environment that a repository's candidates run in.
+def images_of(bench: Workbench, repository: str) -> dict[str, Row]:
+    """The row of the environment of each candidate of a repository, whether it was built or failed."""
+    rows = bench.lake.rows("task_images", repository)
+    return {candidate_id: row for row in rows for candidate_id in row["candidates"]}
+
+
+def environment_of(bench: Workbench, repository: str, candidate_id: str) -> Row:
+    """The environment that a candidate runs in.
 
     Raises EnvironmentNotReady, with the reason of the failed build where there was one.
     """
-    rows = bench.lake.rows("task_images", repository)
-    if not rows:
-        raise EnvironmentNotReady(f"no environment was built for {repository}: run `evalpipe validate` first")
-    row = rows[0]
+    row = images_of(bench, repository).get(candidate_id)
+    if row is None:
+        raise EnvironmentNotReady(f"no environment was built for {candidate_id}: run `evalpipe validate` first")
     if row["status"] != BuildStatus.BUILT:
         raise EnvironmentNotReady(
-            f"the environment of {repository} was not built ({row['status']}):\n{row['log_tail']}"
+            f"the environment of {candidate_id} was not built ({row['status']}):\n{row['log_tail']}"
         )
-    if row["sandbox"] != bench.sandbox.name or not bench.builder.exists(row["image_digest"]):
+    if not _is_there(bench, row):
         raise EnvironmentNotReady(
-            f"the environment of {repository} ({row['image_digest']}) is not there for the {bench.sandbox.name} "
+            f"the environment of {candidate_id} ({row['image_digest']}) is not there for the {bench.sandbox.name} "
             f"sandbox: run `evalpipe validate`, which builds it again"
         )
     return row
@@ -67,3 +111,89 @@ def environment_of_task(bench: Workbench, task: Task) -> str:
             f"and freeze again"
         )
     return bench.builder.locate(environment.image_digest)
+
+
+def _is_there(bench: Workbench, row: Row) -> bool:
+    return (
+        row["status"] == BuildStatus.BUILT
+        and row["sandbox"] == bench.sandbox.name
+        and bench.builder.exists(row["image_digest"])
+    )
+
+
+class _Builds:
+    """Environments that are to be there, each built once, side by side with the others."""
+
+    def __init__(self, bench: Workbench, config: RepositoryConfig, known: Mapping[str, Row]) -> None:
+        self._bench, self._config, self._known = bench, config, known
+        self._wanted: dict[str, _Wanted] = {}
+
+    def want(self, plan: ImagePlan, candidate: Row) -> None:
+        """Add a candidate; from the oldest to the newest, so that the first plan of a key has the oldest tree."""
+        self._wanted.setdefault(plan.build_key, _Wanted(plan)).candidates.append(candidate["candidate_id"])
+
+    def build(self) -> list[Row]:
+        """Build what is not there; one row for each environment."""
+        missing = [one for key, one in self._wanted.items() if key not in self._known]
+        rows: list[Row] = [
+            {**self._known[key], "candidates": one.candidates}
+            for key, one in self._wanted.items()
+            if key in self._known
+        ]
+        with (
+            self._bench.progress("task_images", len(missing)) as advance,
+            ThreadPoolExecutor(os.cpu_count() or 1) as pool,
+        ):
+            building = [pool.submit(self._build, one) for one in missing]
+            try:
+                for one in building:
+                    rows.append(one.result())
+                    advance()
+            except BaseException:
+                self._abandon(building)
+                raise
+        return rows
+
+    def _abandon(self, building: Sequence[Future[Row]]) -> None:
+        """Let no build begin, and end those that run until none does: one may begin just now."""
+        for one in building:
+            one.cancel()
+        while not all(one.done() for one in building):
+            self._bench.builder.abandon()
+            time.sleep(_ABANDON_AGAIN_S)
+
+    def _build(self, wanted: _Wanted) -> Row:
+        plan = wanted.plan
+        if plan.planned is None:
+            built = BuiltEnvironment(plan.fault or BuildStatus.FAILED, None, plan.reason, 0.0)
+        else:
+            built = self._bench.builder.build(plan.planned)
+        return {
+            "repository": self._config.name,
+            "build_key": plan.build_key,
+            "sandbox": self._bench.sandbox.name,
+            "status": built.status.value,
+            "image_digest": built.image_digest,
+            "base_image": plan.base_image,
+            "definition": "" if plan.planned is None else definition_text(plan.planned.source),
+            "log_tail": built.log_tail,
+            "build_seconds": built.seconds,
+            "built_at": self._bench.clock(),
+            "candidates": wanted.candidates,
+            "base_commit": plan.base_commit,
+            "day": plan.day.isoformat(),
+            "packages": list(built.packages),
+        }
+
+
+def _joined(rows: Sequence[Row], kept: Sequence[str]) -> list[Row]:
+    """The rows with each kept candidate in the first that has it; a row without any is left out."""
+    left = set(kept)
+    joined: dict[tuple[str, str | None], dict[str, Any]] = {}
+    for row in rows:
+        mine = [candidate_id for candidate_id in row["candidates"] if candidate_id in left]
+        left -= set(mine)
+        if mine:
+            place = joined.setdefault((row["build_key"], row["image_digest"]), {**row, "candidates": []})
+            place["candidates"] = [*place["candidates"], *mine]
+    return list(joined.values())

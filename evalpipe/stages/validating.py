@@ -11,7 +11,7 @@ from evalpipe.runners import RunStatus, SuiteReport, TestOutcome, TestResult
 from evalpipe.runners.suite import SuiteRun
 from evalpipe.sandbox import Limits
 from evalpipe.stages.bench import Workbench, runner_for
-from evalpipe.stages.images import environment_of
+from evalpipe.stages.images import environment_of, images_of
 from evalpipe.validation import (
     ChangeUnderTest,
     Side,
@@ -52,7 +52,7 @@ def validate_candidate(
     provisional. Raises SecondPassTooEarly, EnvironmentNotReady and SandboxError.
     """
     place = (str(candidate["candidate_id"]), validation_pass.value)
-    environment = environment_of(bench, config.name)
+    environment = environment_of(bench, config.name, place[0])
     key = _content_key(config, candidate, str(environment["image_digest"]))
     known = bench.lake.rows("validation_runs", *place)
     if known and known[0]["content_key"] == key:
@@ -94,10 +94,10 @@ def second_pass_due(bench: Workbench, candidate_id: str) -> bool:
 def is_validated(bench: Workbench, config: RepositoryConfig, candidate: Row, validation_pass: ValidationPass) -> bool:
     """Whether a pass has run on the candidate, its environment and its settings as they are now."""
     known = bench.lake.rows("validation_runs", str(candidate["candidate_id"]), validation_pass)
-    image = bench.lake.rows("task_images", config.name)
-    return bool(known and image) and known[0]["content_key"] == _content_key(
-        config, candidate, str(image[0]["image_digest"])
-    )
+    image = images_of(bench, config.name).get(str(candidate["candidate_id"]))
+    if not known or image is None:
+        return False
+    return bool(known[0]["content_key"] == _content_key(config, candidate, str(image["image_digest"])))
 
 
 def second_pass_done(bench: Workbench, candidate_id: str) -> bool:
@@ -111,12 +111,13 @@ def judge_candidates(bench: Workbench, config: RepositoryConfig) -> list[Row]:
 
     Passes count when they ran as the candidate would be run now: in the present environment and configuration.
     """
-    image = bench.lake.rows("task_images", config.name)
-    image_digest = str((image[0]["image_digest"] if image else None) or "")
+    images = images_of(bench, config.name)
     rows: list[Row] = []
     for candidate in bench.lake.rows("candidate_commits", config.name):
         if candidate["reason"] != "kept":
             continue
+        image = images.get(candidate["candidate_id"])
+        image_digest = str((image["image_digest"] if image else None) or "")
         passes: dict[str, TwoSides] = {}
         after_seconds = 0.0
         for validation_pass in ValidationPass:
@@ -127,7 +128,7 @@ def judge_candidates(bench: Workbench, config: RepositoryConfig) -> list[Row]:
                 after_seconds = max(after_seconds, *after)
         finding = judge(passes, candidate["test_files"])
         if image and not image_digest:
-            finding = ValidationFinding(ValidationClass.ENVIRONMENT_FAILED, image[0]["log_tail"] or image[0]["status"])
+            finding = ValidationFinding(ValidationClass.ENVIRONMENT_FAILED, image["log_tail"] or image["status"])
         rows.append(
             {
                 "candidate_id": candidate["candidate_id"],

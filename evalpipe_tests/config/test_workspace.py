@@ -109,7 +109,7 @@ def test_the_problems_of_a_repository_say_what_would_be_right(tmp_path: Path) ->
         f"{where}:10: validation.memory: '2x' is not a memory size; write it as 512m or 2g",
         f"{where}:11: validation.cpus: must be greater than 0, not 0",
         f"{where}:12: validation.pids: must be a whole number, not yes",
-        f"{where}:13: environment: must hold fields of its own: template, base_image, image, packages, setup",
+        f"{where}:13: environment: must hold fields of its own: template, base_image, dockerfile, image, packages, setup",
         f"{where}:14: max_files: must be a whole number, not true",
         f"{where}:15: require_issue: must be true or false, not maybe",
         f"{where}:16: issues: must be a path, not 3",

@@ -2,46 +2,83 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import threading
+import time
+import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-import docker
 import pytest
 
 from evalpipe.environments import (
+    BaseMissing,
+    BuildSettings,
     BuildStatus,
     BuiltEnvironment,
     DockerEnvironmentBuilder,
-    EnvironmentDefinition,
+    DockerfileSource,
+    EnvironmentSource,
+    ImageSource,
+    PlannedBuild,
+    Recipe,
+    RecipeSource,
 )
-from evalpipe.sandbox import DockerSandbox, EngineUnavailable, FileEntry, Limits, Outcome
+from evalpipe.environments.build_container import BuildContainer, remove_leftover_builds
+from evalpipe.sandbox import DockerSandbox, EngineUnavailable, FileEntry, Interrupted, Limits, Outcome
+from evalpipe.sandbox.engine import Engine
+from evalpipe_tests.environments.trees import NO_TREE, TextTree
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 LIMITS = Limits(timeout_s=60, memory_bytes=512 * 1024**2, pids=64)
+# Nothing that an earlier session left on the engine may stand for what is built here.
+SESSION = uuid.uuid4().hex
+SECRET = f"canary-{SESSION}"
+SETTINGS = BuildSettings(
+    {"HTTPS_PROXY": f"http://user:{SECRET}@localhost:9", "PIP_INDEX_URL": f"https://{SECRET}@localhost:9/simple"},
+    {"pip.conf": f"[global]\nindex-url = https://{SECRET}@localhost:9\n".encode()},
+    (SECRET,),
+)
+TREE = TextTree({b"setup.py": b"print(1)\n", b"sub dir/run.sh": b"#!/bin/sh\necho ran\n", b"name \xff": b"odd"})
+STEPS = (
+    # What the step can see, and what it leaves in every place that a tool might.
+    'test "$(cat /run/evalpipe/pip.conf | wc -c)" -gt 30; echo "$PIP_INDEX_URL" > "$HOME/.npmrc"\n'
+    'echo "$HTTPS_PROXY" > /tmp/proxy; echo "$HTTPS_PROXY" > "$EVALPIPE_CACHE/proxy"; echo "$HTTPS_PROXY" > log.txt\n'
+    'id -u > /opt/who; pwd > /opt/where; "./sub dir/run.sh" > /opt/ran; ls | wc -l > /opt/count; /opt/own/tool',
+    "cat > /opt/text <<'END'\n$HOME \"quoted\"\nEND\n"
+    "mkdir -p build/deep; echo made > build/deep/version.py; echo other > build/other; echo shadow > setup.py\n"
+    "printf 'zope==2\\nabc==1\\n\\n' > /opt/evalpipe/packages.txt",
+)
+RECIPE = Recipe(
+    "test",
+    1,
+    steps=STEPS,
+    env={"SESSION": SESSION, "PATH": "/opt/own:$PATH", "ODD": "a 'b' \"c\" $d\\"},
+    files={"/opt/own/tool": b"#!/bin/sh\necho tool > /opt/tool\n", "/opt/own/data": b"\xff\n"},
+    decided_by=(b"setup.py",),
+    keeps=("build/deep/**", "setup.py"),
+)
 
 
 @pytest.fixture(scope="module")
 def builder(docker_sandbox: DockerSandbox) -> Iterator[DockerEnvironmentBuilder]:
-    """A builder of an instance of its own; its images are removed at the end."""
-    instance = f"test-builds-{os.getpid()}"
+    """A builder of an instance of its own; its images and its cache are removed at the end."""
+    instance = f"test-builds-{SESSION}"
+    yield DockerEnvironmentBuilder(instance, SETTINGS, timeout_s=60)
     client = docker_sandbox.client
-    yield DockerEnvironmentBuilder(client, instance)
     for image in client.images.list(filters={"label": f"evalpipe.instance={instance}"}):
         client.images.remove(str(image.id), force=True)
+    client.volumes.get(f"evalpipe-cache-{instance}").remove()
 
 
 @pytest.fixture(scope="module")
 def built(builder: DockerEnvironmentBuilder, base_image: str) -> BuiltEnvironment:
-    """An image with one pinned package from the index, and two setup commands."""
-    definition = EnvironmentDefinition(
-        sandbox="docker",
-        base=base_image,
-        packages=("iniconfig==2.0.0",),
-        setup=("id -u > /opt/who\ncat > /opt/text <<'END'\n$HOME \"quoted\"\nEND", "printf second >> /opt/who"),
-    )
-    found = builder.build(definition)
+    """An image that every kind of file was laid into."""
+    found = builder.build(builder.plan(RecipeSource(base_image, RECIPE, TREE)))
     assert found.status is BuildStatus.BUILT, found.log_tail
     return found
 
@@ -53,131 +90,210 @@ def run(sandbox: DockerSandbox, image: str | None, script: str) -> Outcome:
         return box.run(["sh", "-c", script], env={}, cwd="/work/repo")
 
 
-def test_base_alone_is_an_environment(
-    builder: DockerEnvironmentBuilder, docker_sandbox: DockerSandbox, base_image: str
-) -> None:
-    found = builder.build(EnvironmentDefinition(sandbox="docker", base=base_image))
-    assert found.status is BuildStatus.BUILT
-    assert found.base_digest == base_image
-    assert found.image_digest is not None
-    assert found.image_digest.startswith("sha256:")
-    assert builder.exists(found.image_digest)
-    outcome = run(
-        docker_sandbox, found.image_digest, "id -u; pwd; echo x > new && cat new; python3 -m pytest --version"
-    )
-    assert outcome.exit_code == 0, outcome.stderr
-    assert outcome.stdout.split()[:3] == [b"1000", b"/work/repo", b"x"]
+def steps(base_image: str, *texts: str) -> EnvironmentSource:
+    """A recipe of steps alone, which no other session has built."""
+    return RecipeSource(base_image, Recipe("test", 1, texts, env={"SESSION": SESSION}), NO_TREE)
 
 
-def test_package_and_setup_are_in_the_image(docker_sandbox: DockerSandbox, built: BuiltEnvironment) -> None:
-    script = (
-        "python3 -c 'import iniconfig, importlib.metadata as m; print(m.version(\"iniconfig\"))'; "
-        "cat /opt/who /opt/text; python3 -m pytest --version"
-    )
+def containers_of_builds(sandbox: DockerSandbox) -> list[str]:
+    found = sandbox.client.api.containers(all=True, filters={"name": f"evalpipe-build-test-builds-{SESSION}"})
+    return [str(container["Id"]) for container in found]
+
+
+def test_steps_run_as_root_in_the_tree_with_its_files(docker_sandbox: DockerSandbox, built: BuiltEnvironment) -> None:
+    outcome = run(docker_sandbox, built.image_digest, "cd /opt && cat who where ran count tool text")
+    assert outcome.stdout == b'0\n/work/repo\nran\n4\ntool\n$HOME "quoted"\n', outcome.stderr
+    assert built.packages == ("abc==1", "zope==2")
+    assert built.log_tail == ""
+
+
+def test_image_runs_as_the_user_in_an_empty_work_folder(docker_sandbox: DockerSandbox, built: BuiltEnvironment) -> None:
+    script = "id -u; ls -A /work; touch new /work/top; find /opt ! -readable; ls -ld /work | cut -c1-10"
     outcome = run(docker_sandbox, built.image_digest, script)
-    assert outcome.exit_code == 0, outcome.stderr
-    assert outcome.stdout.startswith(b'2.0.0\n0\nsecond$HOME "quoted"\n')
+    assert outcome.stdout == b"1000\nrepo\ndrwxr-xr-x\n", outcome.stderr
+    config = docker_sandbox.client.images.get(str(built.image_digest)).attrs["Config"]
+    assert (config["User"], config["WorkingDir"], config["Entrypoint"]) == ("1000:1000", "/work", None)
+    assert config["Labels"]["evalpipe.managed"] == "1"
+    assert "evalpipe.owner" not in config["Labels"]
 
 
-def test_second_build_finds_the_first_and_gives_the_same_image(
-    builder: DockerEnvironmentBuilder, base_image: str, built: BuiltEnvironment
+def test_environment_of_the_recipe_stays_in_the_image(docker_sandbox: DockerSandbox, built: BuiltEnvironment) -> None:
+    env = docker_sandbox.client.images.get(str(built.image_digest)).attrs["Config"]["Env"]
+    by_name = dict(entry.split("=", 1) for entry in env)
+    assert by_name["PATH"].startswith("/opt/own:/")
+    assert "$PATH" not in by_name["PATH"]
+    assert by_name["ODD"] == "a 'b' \"c\" $d\\"
+    assert not by_name.keys() & {"HTTPS_PROXY", "PIP_INDEX_URL", "HOME", "UV_CACHE_DIR", "EVALPIPE_CACHE"}
+
+
+def test_what_the_steps_wrote_and_the_recipe_keeps_is_there_and_nothing_else(
+    docker_sandbox: DockerSandbox, built: BuiltEnvironment
 ) -> None:
-    definition = EnvironmentDefinition(
-        sandbox="docker",
-        base=base_image,
-        packages=("iniconfig==2.0.0",),
-        setup=("id -u > /opt/who\ncat > /opt/text <<'END'\n$HOME \"quoted\"\nEND", "printf second >> /opt/who"),
-    )
-    again = builder.build(definition)
-    assert (again.image_digest, again.build_key) == (built.image_digest, built.build_key)
-    assert again.seconds < 5
+    script = "cd /opt/evalpipe/installed && find . -type f && cat build/deep/version.py"
+    outcome = run(docker_sandbox, built.image_digest, script)
+    assert outcome.stdout == b"./build/deep/version.py\nmade\n"
+
+
+def test_no_secret_is_in_the_history_the_configuration_or_any_file(
+    docker_sandbox: DockerSandbox, built: BuiltEnvironment, tmp_path: Path
+) -> None:
+    client = docker_sandbox.client
+    image = client.images.get(str(built.image_digest))
+    assert SECRET not in json.dumps([image.history(), image.attrs])
+    exported = tmp_path / "image.tar"
+    with exported.open("wb") as file:
+        for chunk in client.api.get_image(str(image.id)):
+            file.write(chunk)
+    # Layers are tars without compression in this format, so a plain search sees every file.
+    assert subprocess.run(["grep", "-c", "-a", SESSION, exported], capture_output=True, check=True).stdout != b"0\n"
+    assert subprocess.run(["grep", "-q", "-a", SECRET, exported], check=False).returncode == 1
+
+
+def test_second_build_starts_no_container_and_gives_the_same_image(
+    builder: DockerEnvironmentBuilder, base_image: str, built: BuiltEnvironment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BuildContainer, "__enter__", lambda self: pytest.fail("a container was made"))
+    again = builder.build(builder.plan(RecipeSource(base_image, RECIPE, TREE)))
+    assert (again.status, again.image_digest, again.packages) == (BuildStatus.BUILT, built.image_digest, built.packages)
+    other = DockerEnvironmentBuilder(f"other-{SESSION}")
+    found = other.build(other.plan(RecipeSource(base_image, RECIPE, TREE)))
+    assert found.image_digest == built.image_digest
 
 
 def test_image_has_no_network_and_no_rights_at_run(docker_sandbox: DockerSandbox, built: BuiltEnvironment) -> None:
     script = (
-        "cat /proc/net/dev | tail -n +3 | cut -d: -f1; "
-        "python3 -c 'import socket; socket.create_connection((\"1.1.1.1\", 443), 2)' 2>/dev/null && echo connected; "
-        "touch /opt/evalpipe/x 2>/dev/null && echo wrote; "
-        "python3 -m pip install --quiet six 2>/dev/null && echo installed; true"
+        "cat /proc/net/dev | tail -n +3 | cut -d: -f1; touch /opt/evalpipe/x 2>/dev/null && echo wrote; "
+        "python3 -c 'import socket; socket.create_connection((\"1.1.1.1\", 443), 2)' && echo connected; true"
     )
-    outcome = run(docker_sandbox, built.image_digest, script)
-    assert outcome.stdout.split() == [b"lo"]
+    assert run(docker_sandbox, built.image_digest, script).stdout.split() == [b"lo"]
 
 
-def test_nothing_of_the_build_is_left_in_the_environment(
-    docker_sandbox: DockerSandbox, built: BuiltEnvironment
+def test_recipe_that_nothing_of_the_tree_decides_does_not_see_it(
+    builder: DockerEnvironmentBuilder, base_image: str
 ) -> None:
-    client = docker_sandbox.client
-    assert built.image_digest is not None
-    config = client.images.get(built.image_digest).attrs["Config"]
-    names = {entry.partition("=")[0] for entry in config["Env"]}
-    assert not names & {"SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "PIP_INDEX_URL"}
-    assert config["User"] == "1000:1000"
-    assert config["WorkingDir"] == "/work"
-    outcome = run(docker_sandbox, built.image_digest, "env | cut -d= -f1 | sort; ls -ld /work | cut -c1-10")
-    assert b"CERT" not in outcome.stdout
+    source = steps(base_image, "ls -A; echo end; false")
+    assert isinstance(source, RecipeSource)
+    found = builder.build(builder.plan(replace(source, tree=TREE)))
+    assert found.log_tail.splitlines()[0] == "end"
 
 
-def test_root_leaves_nothing_in_the_way_of_the_user(docker_sandbox: DockerSandbox, built: BuiltEnvironment) -> None:
-    outcome = run(docker_sandbox, built.image_digest, "find /work /opt/evalpipe ! -readable; touch /work/top /tmp/x")
-    assert (outcome.exit_code, outcome.stdout) == (0, b"")
+def test_cache_outlives_a_build(builder: DockerEnvironmentBuilder, base_image: str, built: BuiltEnvironment) -> None:
+    found = builder.build(builder.plan(steps(base_image, 'test -s "$EVALPIPE_CACHE/proxy"; exit 7')))
+    assert "(exit code 7)" in found.log_tail
 
 
-def test_failing_setup_is_a_status_with_the_end_of_its_log(builder: DockerEnvironmentBuilder, base_image: str) -> None:
-    # The engine carries the two streams apart: without the pause their order is anybody's guess.
-    setup = ("for n in $(seq 1 100); do echo line $n; done\nsleep 1\necho the cause >&2\nfalse\necho never",)
-    found = builder.build(EnvironmentDefinition(sandbox="docker", base=base_image, setup=setup))
-    assert found.status is BuildStatus.FAILED
-    assert found.image_digest is None
-    lines = found.log_tail.splitlines()
-    assert len(lines) <= 40
-    assert "line 100" in lines
-    assert "the cause" in lines
-    assert "line 1" not in lines
-    assert "never" not in lines
-    assert "returned a non-zero code" in lines[-1]
-
-
-def test_failing_package_is_a_status_that_names_it(builder: DockerEnvironmentBuilder, base_image: str) -> None:
-    packages = ("iniconfig==0.0.0.dev1",)
-    found = builder.build(EnvironmentDefinition(sandbox="docker", base=base_image, packages=packages))
-    assert found.status is BuildStatus.FAILED
-    assert "iniconfig==0.0.0.dev1" in found.log_tail
-
-
-def test_failed_build_leaves_no_container(
+def test_failing_step_is_a_status_with_the_end_of_its_log(
     builder: DockerEnvironmentBuilder, docker_sandbox: DockerSandbox, base_image: str
 ) -> None:
-    mark = f"mark-{os.getpid()}"
-    builder.build(EnvironmentDefinition(sandbox="docker", base=base_image, setup=(f"echo {mark}; false",)))
-    containers = docker_sandbox.client.containers.list(all=True, ignore_removed=True)
-    assert not [each for each in containers if mark in str(each.attrs["Config"]["Cmd"])]
+    script = 'for n in $(seq 1 100); do echo line $n; done\necho "$HTTPS_PROXY" >&2\nfalse\necho never'
+    found = builder.build(builder.plan(steps(base_image, "true", script)))
+    assert (found.status, found.image_digest) == (BuildStatus.FAILED, None)
+    lines = found.log_tail.splitlines()
+    assert (len(lines), lines[-3]) == (40, "line 100")
+    assert lines[-2] == "http://user:***@localhost:9"
+    assert lines[-1].startswith("step 2 of 2 failed: for n in")
+    assert lines[-1].endswith("(exit code 1)")
+    assert containers_of_builds(docker_sandbox) == []
 
 
-@pytest.mark.parametrize("field", ["base", "image"])
-def test_missing_image_is_named_with_what_to_do(builder: DockerEnvironmentBuilder, field: str) -> None:
+def test_build_past_its_deadline_is_a_timeout(
+    docker_sandbox: DockerSandbox, builder: DockerEnvironmentBuilder, base_image: str
+) -> None:
+    quick = DockerEnvironmentBuilder(f"test-builds-{SESSION}", timeout_s=5)
+    started = time.monotonic()
+    found = quick.build(quick.plan(steps(base_image, "echo begun; sleep 60")))
+    assert time.monotonic() - started < 20
+    assert (found.status, found.log_tail.splitlines()) == (BuildStatus.TIMEOUT, ["begun", "stopped after 5 s"])
+    assert containers_of_builds(docker_sandbox) == []
+
+
+def test_full_disk_in_a_step_is_told_from_a_failure(builder: DockerEnvironmentBuilder, base_image: str) -> None:
+    found = builder.build(builder.plan(steps(base_image, "echo 'write error: No space left on device'; exit 1")))
+    assert found.status is BuildStatus.DISK_FULL
+
+
+def test_abandoned_build_ends_at_once(
+    builder: DockerEnvironmentBuilder, docker_sandbox: DockerSandbox, base_image: str
+) -> None:
+    planned, ends = builder.plan(steps(base_image, "sleep 50")), list[BaseException]()
+
+    def build() -> None:
+        try:
+            builder.build(planned)
+        except Interrupted as error:
+            ends.append(error)
+
+    thread = threading.Thread(target=build)
+    thread.start()
+    while not containers_of_builds(docker_sandbox):
+        time.sleep(0.05)
+    builder.abandon()
+    thread.join(20)
+    assert len(ends) == 1
+    assert containers_of_builds(docker_sandbox) == []
+
+
+def test_leftovers_of_dead_processes_are_removed_and_nothing_else(
+    docker_sandbox: DockerSandbox, base_image: str
+) -> None:
+    engine, instance = Engine(), f"test-builds-{SESSION}"
+    host = os.uname().nodename
+    dead, alive = (BuildContainer(engine, instance, base_image, {}, BuildSettings(), timeout_s=60) for _ in range(2))
+    dead.name = f"evalpipe-build-{instance}-{f'{host}:999999999:1'.encode().hex()}-{uuid.uuid4().hex[:12]}"
+    with dead, alive:
+        assert len(containers_of_builds(docker_sandbox)) == 2
+        assert remove_leftover_builds(engine, instance) == 1
+        assert len(containers_of_builds(docker_sandbox)) == 1
+        alive.run("true")
+
+
+def test_own_dockerfile_is_built_from_its_folder(
+    builder: DockerEnvironmentBuilder, docker_sandbox: DockerSandbox, base_image: str
+) -> None:
+    docker_sandbox.client.images.get(base_image).tag("evalpipe-test/base", SESSION)
+    text = f"FROM evalpipe-test/base:{SESSION}\nCOPY a/b /opt/copied\nRUN cat /opt/copied > /opt/again\n"
+    source = DockerfileSource("Own.Dockerfile", {"Own.Dockerfile": text.encode(), "a/b": b"content\n"})
+    planned = builder.plan(source)
+    found = builder.build(planned)
+    assert found.status is BuildStatus.BUILT, found.log_tail
+    assert run(docker_sandbox, found.image_digest, "cat /opt/again").stdout == b"content\n"
+    assert SECRET not in json.dumps(docker_sandbox.client.images.get(str(found.image_digest)).history())
+    assert builder.build(planned).image_digest == found.image_digest
+    broken = replace(source, context={**source.context, "Own.Dockerfile": text.encode() + b"RUN echo why; exit 3\n"})
+    failed = builder.build(builder.plan(broken))
+    assert failed.status is BuildStatus.FAILED
+    assert "why" in failed.log_tail
+    assert "returned a non-zero code: 3" in failed.log_tail.splitlines()[-1]
+    docker_sandbox.client.images.remove(f"evalpipe-test/base:{SESSION}")
+
+
+@pytest.mark.parametrize("kind", ["base", "image"])
+def test_missing_image_is_named_with_what_to_do(builder: DockerEnvironmentBuilder, kind: str) -> None:
     missing = "registry.invalid/evalpipe-test:none"
-    base, image = (missing, None) if field == "base" else ("x", missing)
-    found = builder.build(EnvironmentDefinition(sandbox="docker", base=base, image=image))
-    assert found.status is BuildStatus.BASE_MISSING
-    assert found.image_digest is None
-    assert missing in found.log_tail
-    assert "EVALPIPE_BASE_IMAGE" in found.log_tail
+    source = ImageSource(missing) if kind == "image" else steps(missing)
+    with pytest.raises(BaseMissing, match=r"registry\.invalid/evalpipe-test:none.*EVALPIPE_BASE_IMAGE"):
+        builder.plan(source)
 
 
 def test_finished_image_is_taken_as_it_is(builder: DockerEnvironmentBuilder, base_image: str) -> None:
-    found = builder.build(EnvironmentDefinition(sandbox="docker", base="unused", image=base_image))
-    assert (found.status, found.image_digest, found.definition) == (BuildStatus.BUILT, base_image, "")
+    planned = builder.plan(ImageSource(base_image))
+    found = builder.build(planned)
+    assert (found.status, found.image_digest, planned.base_digest) == (BuildStatus.BUILT, base_image, base_image)
 
 
 def test_image_that_is_gone_does_not_exist(builder: DockerEnvironmentBuilder) -> None:
     assert not builder.exists("sha256:" + "0" * 64)
 
 
-def test_dead_engine_is_no_missing_image(tmp_path: Path) -> None:
-    client = docker.DockerClient(base_url=f"unix://{tmp_path}/none.sock", version="1.41")
-    builder = DockerEnvironmentBuilder(client, "test")
+def test_dead_engine_is_no_missing_image(
+    builder: DockerEnvironmentBuilder, base_image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead = DockerEnvironmentBuilder("test-dead")
+    dead._engine.api.base_url = f"http+unix://{tmp_path}/none.sock"
+    source = steps(base_image)
     with pytest.raises(EngineUnavailable):
-        builder.build(EnvironmentDefinition(sandbox="docker", base="x"))
+        dead.plan(source)
     with pytest.raises(EngineUnavailable):
-        builder.exists("x")
+        dead.build(PlannedBuild(source, "key", base_image))
+    with pytest.raises(EngineUnavailable):
+        dead.exists("x")

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import subprocess
 import venv
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from evalpipe.environments import BuildStatus, EnvironmentDefinition, ProcessEnvironmentBuilder, build
+from evalpipe.environments import (
+    BuildStatus,
+    BuiltEnvironment,
+    EnvironmentSource,
+    ImageSource,
+    ProcessEnvironmentBuilder,
+    Project,
+    Recipe,
+    RecipeSource,
+    process_builder,
+)
+from evalpipe.environments.templates.packages import PackagesTemplate
 from evalpipe.sandbox import Limits, ProcessSandbox
+from evalpipe_tests.environments.trees import NO_TREE
 
 
-def _definition(**fields: Any) -> EnvironmentDefinition:
-    return EnvironmentDefinition(sandbox="process", base="host", **fields)
+def _source(packages: tuple[str, ...] = (), setup: tuple[str, ...] = ()) -> EnvironmentSource:
+    recipe = PackagesTemplate().recipe(Project(NO_TREE, dt.date(2026, 1, 1), None, packages, setup))
+    return RecipeSource("host", recipe, NO_TREE, packages, setup)
+
+
+def _built(builder: ProcessEnvironmentBuilder, source: EnvironmentSource) -> BuiltEnvironment:
+    return builder.build(builder.plan(source))
 
 
 def _bare_venv(folder: Path, *, with_pip: bool, symlinks: bool) -> None:
@@ -35,20 +52,19 @@ def builder(tmp_path: Path) -> ProcessEnvironmentBuilder:
 def test_environment_is_made_once_and_runs_in_a_box(
     builder: ProcessEnvironmentBuilder, process_sandbox: ProcessSandbox
 ) -> None:
-    definition = _definition(
-        packages=("iniconfig==2.0.0",), setup=("python -c 'import sys; print(sys.prefix)' > made",)
-    )
-    first = builder.build(definition)
+    source = _source(packages=("iniconfig==2.0.0",), setup=("python -c 'import sys; print(sys.prefix)' > made",))
+    planned = builder.plan(source)
+    first = builder.build(planned)
     assert first.status is BuildStatus.BUILT, first.log_tail
     assert first.image_digest is not None
     assert builder.exists(first.image_digest)
-    assert first.image_digest == f"environment:{first.build_key[:32]}"
+    assert first.image_digest == f"environment:{planned.build_key[:32]}"
     folder = builder.locate(first.image_digest)
     made = Path(folder) / "made"
     assert made.read_text().strip() == folder
     made_at = made.stat().st_mtime_ns
-    again = builder.build(definition)
-    assert (again.image_digest, again.build_key) == (first.image_digest, first.build_key)
+    again = _built(builder, source)
+    assert again.image_digest == first.image_digest
     assert made.stat().st_mtime_ns == made_at
     with process_sandbox.open(folder, Limits(30), {}) as box:
         outcome = box.run(["python3", "-c", "import iniconfig; print(iniconfig.__file__)"], env={}, cwd=box.root)
@@ -59,7 +75,7 @@ def test_environment_is_made_once_and_runs_in_a_box(
 def test_failing_package_is_a_status_that_names_it_and_leaves_nothing(
     builder: ProcessEnvironmentBuilder, tmp_path: Path
 ) -> None:
-    found = builder.build(_definition(packages=("iniconfig==0.0.0.dev1",)))
+    found = _built(builder, _source(packages=("iniconfig==0.0.0.dev1",)))
     assert found.status is BuildStatus.FAILED
     assert found.image_digest is None
     assert "iniconfig==0.0.0.dev1" in found.log_tail
@@ -70,7 +86,7 @@ def test_failing_setup_gives_the_end_of_its_log(
     builder: ProcessEnvironmentBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(venv, "create", _bare_venv)
-    found = builder.build(_definition(setup=("seq 1 100\necho the cause >&2\nfalse\necho never",)))
+    found = _built(builder, _source(setup=("seq 1 100\necho the cause >&2\nfalse\necho never",)))
     assert found.status is BuildStatus.FAILED
     lines = found.log_tail.splitlines()
     assert len(lines) == 40
@@ -85,9 +101,9 @@ def test_interrupted_build_is_made_again(builder: ProcessEnvironmentBuilder, mon
 
     monkeypatch.setattr(venv, "create", dying)
     with pytest.raises(KeyboardInterrupt):
-        builder.build(_definition())
+        _built(builder, _source())
     monkeypatch.setattr(venv, "create", _bare_venv)
-    found = builder.build(_definition())
+    found = _built(builder, _source())
     assert found.status is BuildStatus.BUILT
     assert found.image_digest is not None
     assert not (Path(found.image_digest) / "half").exists()
@@ -100,21 +116,42 @@ def test_python_without_venv_is_a_status_that_says_so(
         raise subprocess.CalledProcessError(1, ["python", "-m", "ensurepip"], output=b"No module named ensurepip")
 
     monkeypatch.setattr(venv, "create", no_ensurepip)
-    found = builder.build(_definition())
+    found = _built(builder, _source())
     assert found.status is BuildStatus.FAILED
     assert "python3-venv" in found.log_tail
     assert "No module named ensurepip" in found.log_tail
 
 
 def test_full_disk_is_a_status(builder: ProcessEnvironmentBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "FREE_BYTES_FLOOR", 1 << 62)
-    assert builder.build(_definition()).status is BuildStatus.DISK_FULL
+    monkeypatch.setattr(process_builder, "FREE_BYTES_FLOOR", 1 << 62)
+    assert _built(builder, _source()).status is BuildStatus.DISK_FULL
 
 
-def test_finished_image_needs_docker(builder: ProcessEnvironmentBuilder) -> None:
-    found = builder.build(_definition(image="team/image"))
-    assert found.status is BuildStatus.FAILED
-    assert "needs Docker" in found.log_tail
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        (ImageSource("team/image"), "an image of its own"),
+        (RecipeSource("golang", Recipe("go", 1, ("go build",)), NO_TREE), "template go"),
+    ],
+)
+def test_what_needs_docker_says_so_and_what_to_do(
+    builder: ProcessEnvironmentBuilder, source: EnvironmentSource, kind: str
+) -> None:
+    found = _built(builder, source)
+    assert (found.status, found.image_digest) == (BuildStatus.FAILED, None)
+    assert found.log_tail.startswith(f"{kind} needs Docker, and this is the process sandbox")
+    assert "`template: packages`" in found.log_tail
+
+
+def test_abandoned_build_ends_at_once(builder: ProcessEnvironmentBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(venv, "create", _bare_venv)
+    source = _source(setup=("touch begun; exec sleep 50",))
+    with ThreadPoolExecutor(1) as pool:
+        building = pool.submit(_built, builder, source)
+        while not list(builder._folder.glob("*/begun")):
+            assert not building.done()
+        builder.abandon()
+        assert building.result(20).status is BuildStatus.FAILED
 
 
 def test_two_builds_of_one_environment_do_not_meet(
@@ -122,17 +159,17 @@ def test_two_builds_of_one_environment_do_not_meet(
 ) -> None:
     monkeypatch.setattr(venv, "create", _bare_venv)
     log = tmp_path / "log"
-    definition = _definition(setup=(f"echo begin >> {log}; sleep 0.3; echo end >> {log}",))
+    source = _source(setup=(f"echo begin >> {log}; sleep 0.3; echo end >> {log}",))
     other = ProcessEnvironmentBuilder(tmp_path / "environments")
     with ThreadPoolExecutor(2) as pool:
-        found = [future.result() for future in [pool.submit(each.build, definition) for each in (builder, other)]]
+        found = [future.result() for future in [pool.submit(_built, each, source) for each in (builder, other)]]
     assert log.read_text().split() == ["begin", "end"]
     assert found[0].image_digest == found[1].image_digest
 
 
 def test_setup_finds_the_environment_first(builder: ProcessEnvironmentBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(venv, "create", _bare_venv)
-    found = builder.build(_definition(setup=("command -v python > which",)))
+    found = _built(builder, _source(setup=("command -v python > which",)))
     assert found.image_digest is not None
     folder = Path(builder.locate(found.image_digest))
     assert (folder / "which").read_text().strip() == os.fspath(folder / "bin" / "python")

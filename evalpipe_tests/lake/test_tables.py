@@ -38,7 +38,7 @@ def test_every_declared_table_gives_back_what_was_written(table: str, data: st.D
 def test_a_row_may_leave_optional_columns_out(lake: Lake) -> None:
     row = {column.name: _some(column.type) for column in SCHEMAS["task_images"] if not column.nullable}
     lake.write("task_images", [row], "demo")
-    assert lake.rows("task_images", "demo") == [{**row, "image_digest": None}]
+    assert lake.rows("task_images", "demo") == [{**dict.fromkeys(SCHEMAS["task_images"].names), **row}]
 
 
 def test_an_absent_partition_has_no_rows(lake: Lake) -> None:
@@ -185,7 +185,7 @@ def test_an_old_file_without_a_column_that_may_be_null_stays_readable(lake: Lake
     sink = pa.BufferOutputStream()
     pq.write_table(old, sink)
     write_atomically(lake.path("task_images", "demo"), sink.getvalue().to_pybytes())
-    assert lake.rows("task_images", "demo") == [{**row, "image_digest": None}]
+    assert lake.rows("task_images", "demo") == [{**dict.fromkeys(SCHEMAS["task_images"].names), **row}]
     assert lake.read("task_images").schema.equals(SCHEMAS["task_images"])
 
 

@@ -120,6 +120,7 @@ def test_passes_in_another_environment_or_configuration_do_not_count(frozen: Tes
 def test_failed_build_costs_its_candidates_and_says_why(mined: TestBench) -> None:
     mined.host_python.status = BuildStatus.FAILED
     (row,) = build_images(mined, mined.repository)
+    mined.rewrite("data/repos/clock.yaml", "template: packages", "template: packages\n  setup: [make it]")
     assert (row["status"], row["image_digest"], row["log_tail"]) == ("failed", None, "the log")
     with pytest.raises(EnvironmentNotReady, match="the log"):
         validate_all(mined, FIRST)

@@ -10,7 +10,14 @@ from functools import cached_property
 from pathlib import Path
 
 from evalpipe.config import AgentConfig, RepositoryConfig, SweepConfig, Workspace
-from evalpipe.environments import BuildStatus, BuiltEnvironment, EnvironmentBuilder, EnvironmentDefinition
+from evalpipe.environments import (
+    BuildStatus,
+    BuiltEnvironment,
+    EnvironmentBuilder,
+    EnvironmentSource,
+    PlannedBuild,
+    build_key,
+)
 from evalpipe.sandbox import Box, Limits, ProcessSandbox
 from evalpipe.stages.bench import Workbench
 from evalpipe_tests.history.builder import Builder, File
@@ -37,7 +44,8 @@ HISTORY: list[tuple[str, dict[bytes, File]]] = [
 FILES = {
     "workspace.yaml": "load_from: []\n",
     "data/repos/clock.yaml": (
-        "source: source.git\nrunner:\n  name: pytest\nvalidation:\n  timeout_s: 60\n  memory: 1g\n"
+        "source: source.git\nrunner:\n  name: pytest\nenvironment:\n  template: packages\n"
+        "validation:\n  timeout_s: 60\n  memory: 1g\n"
     ),
     "data/agents/reference.yaml": "adapter: reference\n",
     "data/agents/empty.yaml": "adapter: empty\n",
@@ -94,7 +102,13 @@ class HostPython:
     def exists(self, image_digest: str) -> bool:
         return (Path(image_digest) / "bin" / "python3").exists()
 
-    def build(self, definition: EnvironmentDefinition) -> BuiltEnvironment:
+    def plan(self, source: EnvironmentSource) -> PlannedBuild:
+        return PlannedBuild(source, build_key(source, "process", "base"), "base")
+
+    def abandon(self) -> None:
+        """Its builds take no time."""
+
+    def build(self, planned: PlannedBuild) -> BuiltEnvironment:
         self.builds += 1
         python = self.folder / "bin" / "python3"
         if not python.exists():
@@ -102,7 +116,7 @@ class HostPython:
             python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
             python.chmod(0o755)
         digest = str(self.folder) if self.status is BuildStatus.BUILT else None
-        return BuiltEnvironment(definition.build_key("base"), self.status, digest, "base", "", "the log", 0.1)
+        return BuiltEnvironment(self.status, digest, "the log", 0.1)
 
 
 class TestBench(Workbench):

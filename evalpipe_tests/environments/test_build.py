@@ -1,0 +1,46 @@
+"""What is told of a build: the end of its log, without colours and secrets, and whether a later day might help."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalpipe.environments import BuildSettings
+from evalpipe.environments.build import log_end
+from evalpipe.environments.unreleased import was_not_released_yet
+
+
+def test_log_ends_with_its_last_forty_lines() -> None:
+    output = "".join(f"line {number}\n" for number in range(100)).encode()
+    lines = log_end(output, BuildSettings(), last="step 1 of 1 failed").splitlines()
+    assert (len(lines), lines[0], lines[-2:]) == (40, "line 61", ["line 99", "step 1 of 1 failed"])
+
+
+def test_log_has_no_colours_no_progress_and_no_broken_text() -> None:
+    output = b"\x1b[1;31mred\x1b[0m\r\n10%\r 50%\r100% done\n\xff\n\n\n"
+    assert log_end(output, BuildSettings()) == "red\n100% done\n�"
+
+
+def test_log_shows_no_secret_whole_or_in_part() -> None:
+    settings = BuildSettings(secrets=("tok", "token-1"))
+    output = b"GET https://user:token-1@proxy/simple tok\n"
+    assert log_end(output, settings, last="failed with token-1") == (
+        "GET https://user:***@proxy/simple ***\nfailed with ***"
+    )
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "  x No solution found when resolving dependencies:\n  only shop<2 is available",
+        "ERROR: Could not find a version that satisfies the requirement shop>=2 (from versions: 1.0)",
+        "npm error code ETARGET\nnpm error notarget No matching version found for shop@^2.0.0",
+        " ERR_PNPM_NO_MATCHING_VERSION  No matching version found for shop@^2.0.0",
+    ],
+)
+def test_what_had_no_release_yet_is_tried_later(log: str) -> None:
+    assert was_not_released_yet(log)
+
+
+@pytest.mark.parametrize("log", ["", "error: command 'gcc' failed: No such file or directory", "Killed"])
+def test_other_failures_are_not_tried_later(log: str) -> None:
+    assert not was_not_released_yet(log)

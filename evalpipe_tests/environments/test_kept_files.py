@@ -36,6 +36,7 @@ def test_moving_takes_files_folders_and_links_with_any_name(tmp_path: Path) -> N
     source, target = tmp_path / "tree", tmp_path / "it's kept"
     (source / "a b" / "modules" / "x").mkdir(parents=True)
     (source / "a b" / "modules" / "x" / "file").write_text("1")
+    (source / "a b" / "modules").chmod(0o700)
     (source / "a b" / "own").write_text("own")
     (source / "-link").symlink_to("nowhere")
     odd = b"new\nline \xff"
@@ -44,6 +45,7 @@ def test_moving_takes_files_folders_and_links_with_any_name(tmp_path: Path) -> N
     script.write_bytes(moving_script([b"a b/modules", b"-link", odd], str(target)))
     subprocess.run(["/bin/sh", "-e", str(script)], cwd=source, check=True)
     assert (target / "a b" / "modules" / "x" / "file").read_text() == "1"
+    assert (target / "a b" / "modules").stat().st_mode & 0o777 == 0o755
     assert (target / "-link").readlink() == Path("nowhere")
     assert (target / odd.decode("utf-8", "surrogateescape")).read_text() == "odd"
     assert [path.name for path in source.rglob("*")] == ["a b", "own"]

@@ -147,7 +147,7 @@ def _steps(
 def _rubbish(found: PythonProject, top: Folder) -> list[str]:
     """Folders that a build leaves beside the project: nothing reads them, and tests in copies would be collected."""
     # An editable install of meson-python lives in its build folder.
-    names = ["dist", ".eggs", *([] if "meson-python" in found.build_names else ["build"])]
+    names = ["dist", ".eggs", ".pdm-build", *([] if "meson-python" in found.build_names else ["build"])]
     folder = top.below(found.folder or ".")
     tracked = {name.partition("/")[0] for name in folder.names()}
     return [folder.path(name) for name in names if name not in tracked]

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from _pytest.fixtures import FuncFixtureInfo
 from evalpipe_seal import SealedReport, take_settings
 
 _MESSAGE_CHARACTERS = 4000
@@ -22,21 +23,19 @@ def _fail():
     raise AssertionError("the canary fails on purpose")
 
 
-class _Canary(pytest.Item):
-    """A test that must fail. Whatever turns failures into passes turns this one too, and shows itself."""
+# Before version 8, pytest's nose plugin looks for these two, and would go on to the module, which the canary lacks.
+_fail.setup = _fail.teardown = lambda: None
 
-    # Hooks of repositories read these from every test, although pytest promises them for functions only.
-    obj = function = staticmethod(_fail)
+
+class _Canary(pytest.Function):
+    """A test that must fail. Whatever turns failures into passes turns this one too, and shows itself.
+
+    A function like any other test, because what is patched is the way in which functions are run; without fixtures,
+    because one that the repository gives to every test may not fit it.
+    """
+
+    # Hooks of repositories read it from every test.
     module = sys.modules[__name__]
-    cls = instance = None
-    fixturenames = ()
-
-    def __init__(self, **arguments):
-        super().__init__(**arguments)
-        self.funcargs = {}
-
-    def runtest(self):
-        _fail()
 
     def reportinfo(self):
         return self.path if hasattr(self, "path") else self.fspath, 0, self.name
@@ -65,7 +64,9 @@ class Reporter:
         # Later than every hook that selects or orders tests, so that none of them takes the canary away.
         if self._shuffle_seed is not None:
             random.Random(self._shuffle_seed).shuffle(session.items)
-        session.items.append(_Canary.from_parent(session, name=self._canary))
+        no_fixtures = FuncFixtureInfo((), (), [], {})
+        canary = _Canary.from_parent(session, name=self._canary, callobj=_fail, fixtureinfo=no_fixtures)
+        session.items.append(canary)
         self._write("collected", ids=[item.nodeid for item in session.items])
         yield
 

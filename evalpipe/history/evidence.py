@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from functools import lru_cache
 from typing import IO, Final, NamedTuple
 
 from evalpipe.history.dependencies import dependencies_changed
@@ -46,6 +47,7 @@ _COMPARE: Final = (
     "--ignore-submodules=none",
     "--submodule=short",
 )
+_is_changelog: Final = lru_cache(1 << 14)(is_changelog)
 _EDITED_LINE: Final = re.compile(rb"\n([-+].*)")
 
 
@@ -119,7 +121,7 @@ class EvidenceReader:
                 if lines:
                     edits.append(path)
                     edits += lines
-            elif is_changelog(path):
+            elif _is_changelog(path):
                 changelog += _more_in_new(_EDITED_LINE.findall(hunks))
             if self._is_read_whole(file, kind):
                 old = next(self._blobs) if file.old_mode else b""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 _BEGINS: Final = re.compile(
-    rb"(?m)^([ \t]*)#\[(?:cfg\((?:all\()?test\b[^\n]*|(?:\w+::)*(?:test|rstest|test_case|proptest)\b[^\n]*)\]"
+    rb"#\[(?:cfg\((?:all\()?test\b[^\n]*|(?:\w+::)*(?:test|rstest|test_case|proptest)\b[^\n]*)\]"
     # Further attributes and comments of the same item.
     rb"(?:\s*\n[ \t]*(?:#\[[^\n]*\]|//[^\n]*))*"
 )
@@ -34,16 +34,21 @@ def _test_lines(content: bytes) -> Iterator[bytes]:
     """The lines of test blocks, without blank ones."""
     place = 0
     while begins := _BEGINS.search(content, place):
-        end = _end_of_block(content, begins)
-        yield from (line for line in content[begins.start() : end].split(b"\n") if line.strip())
+        line = content.rfind(b"\n", 0, begins.start()) + 1
+        indentation = content[line : begins.start()]
+        if indentation.strip(b" \t"):
+            place = begins.start() + 1
+            continue
+        end = _end_of_block(content, begins.end(), indentation)
+        yield from (one for one in content[line:end].split(b"\n") if one.strip())
         place = max(end, begins.end())
 
 
-def _end_of_block(content: bytes, begins: re.Match[bytes]) -> int:
-    """Where the item behind an attribute ends; where it begins when its contents are elsewhere, as of `mod tests;`."""
-    opens = content.find(b"{", begins.end())
-    closes = content.find(b";", begins.end())
+def _end_of_block(content: bytes, attributes_end: int, indentation: bytes) -> int:
+    """Where the item behind its attributes ends; 0 when its contents are elsewhere, as of `mod tests;`."""
+    opens = content.find(b"{", attributes_end)
+    closes = content.find(b";", attributes_end)
     if opens < 0 or 0 <= closes < opens:
-        return begins.start()
-    brace = content.find(b"\n" + begins[1] + b"}", opens)
+        return 0
+    brace = content.find(b"\n" + indentation + b"}", opens)
     return len(content) if brace < 0 else brace

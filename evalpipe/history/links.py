@@ -55,6 +55,7 @@ _REFERENCE: Final = (
     rf"|\bGH-(?P<gh_number>{_NUMBER})\b"
     rf"|:(?:gh)?issue:`(?P<role_number>{_NUMBER})`"
 )
+_SIGN: Final = re.compile(r"[#!]|GH-|://|issue:`")
 # Lines that name the pull request itself.
 _OF_ITSELF: Final = re.compile(r"(?m)^(?:GitHub-Pull-Request|Pull Request resolved|PR-URL|Reviewed-on): \S+[ \t]*$")
 _NUMBER_GROUPS: Final = ("url_number", "number", "gh_number", "role_number")
@@ -92,7 +93,7 @@ def _references_in(
 ) -> Iterator[IssueLink]:
     if "Pull" in text or "PR-URL" in text or "Reviewed-on" in text:
         text = _OF_ITSELF.sub("", text)
-    references = list(_references(jira_projects).finditer(text))
+    references = list(_found_references(text, jira_projects))
     if not references:
         return
     closing_until = -1
@@ -107,6 +108,19 @@ def _references_in(
         link = _link_of(found, place, strength, repository)
         if link.key != own_reference:
             yield link
+
+
+def _found_references(text: str, jira_projects: tuple[str, ...]) -> Iterator[re.Match[str]]:
+    """All references, which stand in one line each; a line without a sign of one is passed over."""
+    pattern = _references(jira_projects)
+    if jira_projects:
+        yield from pattern.finditer(text)
+        return
+    end = 0
+    while sign := _SIGN.search(text, end):
+        end = text.find("\n", sign.end())
+        end = len(text) if end < 0 else end
+        yield from pattern.finditer(text, text.rfind("\n", 0, sign.start()) + 1, end)
 
 
 def _may_close(text: str) -> bool:

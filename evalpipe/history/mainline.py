@@ -24,11 +24,12 @@ _CHUNK: Final = 1 << 18
 # are turned round here.
 _STRETCH: Final = 2048
 _MAINLINE_FIELDS: Final = ("%H", "%T", "%P", "%an", "%at", "%ct", "%B")
-# Seven fields, the log's own terminator, and two fields for each file.
+# Seven fields, the log's own terminator, two fields for each file; then the next commit, or more files may come.
 _RAW_COMMIT: Final = re.compile(
     rb"([0-9a-f]{40,64})\0([0-9a-f]{40,64})\0([0-9a-f ]*)\0([^\0]*)\0(-?\d+)\0(-?\d+)\0([^\0]*)\0\0"
-    rb"((?:\n?:[^\0]*\0[^\0]+\0)*)"
+    rb"((?:\n?:[^\0]*\0[^\0]+\0)*)(?=[0-9a-f])"
 )
+_END: Final = b"0"
 _COMMIT_FIELDS: Final = ("%H", "%P", "%an", "%at", "%B")
 
 
@@ -126,15 +127,11 @@ def _raw_commits(stream: IO[bytes]) -> Iterator[tuple[bytes, ...]]:
     while not at_end:
         chunk = stream.read(_CHUNK)
         at_end = not chunk
-        block = rest + chunk
+        block = rest + (chunk or _END)
         start = 0
         while found := _RAW_COMMIT.match(block, start):
-            end = found.end()
-            # Whether more files follow is only known when the next commit has begun.
-            if not at_end and block[end : end + 1] in (b"", b":", b"\n"):
-                break
             yield found.groups()
-            start = end
+            start = found.end()
         rest = block[start:]
 
 

@@ -24,10 +24,11 @@ _BOILERPLATE: Final = re.compile(
 # bors and homu: several pull requests at once.
 _BATCH: Final = re.compile(r"Merge #\d+(?:,? #\d+)+\s*\Z")
 _TITLE_AFTER_FORM: Final = re.compile(r"(?:Merged PR \d+: |Pull request #\d+: )")
-_NUMBER_AT_END: Final = re.compile(r"\s*\((?:#|GH-)\d+\)\s*\Z")
+_NUMBER_AT_END: Final = re.compile(r"\((?:#|GH-)\d+\)\s*\Z")
 # Gitea's and Forgejo's, and Gerrit's.
 _TITLE_IN_MERGE: Final = re.compile(r"Merge (?:pull request '(.*)' \(#\d+\) from |\"(.*)\"(?: into \S+)?\Z)")
 
+_TRAILER_BEGINNINGS: Final = frozenset("csratdmpCSRATDMP(")
 _TRAILER: Final = re.compile(
     r"(?i)(?:co-authored-by|signed-off-by|reviewed-by|acked-by|tested-by|change-id|reviewed-on|see merge request"
     r"|differential revision|approved-by|related work items|merge-request|part-of|pr-url|cc"
@@ -147,7 +148,7 @@ def title_of(message: str) -> str:
             return inside[1] or inside[2] or ""
         if is_boilerplate(subject):
             own_words = (line.strip() for line in message.lstrip("\n").split("\n")[1:])
-            return _bare(next((line for line in own_words if line and not _TRAILER.match(line)), subject))
+            return _bare(next((line for line in own_words if line and not _is_trailer(line)), subject))
     return _bare(subject)
 
 
@@ -158,14 +159,24 @@ def description_of(message: str) -> str:
         lines = lines[1:]
     else:
         lines[0] = _bare(lines[0])
-    return "\n".join([line.rstrip() for line in lines if not _TRAILER.match(line)]).strip()
+    return "\n".join([line.rstrip() for line in lines if not _is_trailer(line)]).strip()
+
+
+def _is_trailer(line: str) -> bool:
+    return line[:1] in _TRAILER_BEGINNINGS and _TRAILER.match(line) is not None
 
 
 def _bare(title: str) -> str:
     """A title without the number that a forge put before or behind it."""
     if title.startswith(("Merged PR ", "Pull request ")):
         title = _TITLE_AFTER_FORM.sub("", title, count=1)
-    return _NUMBER_AT_END.sub("", title) if title.rstrip().endswith(")") else title
+    number = _number_at_end(title)
+    return title if number is None else title[: number.start()].rstrip()
+
+
+def _number_at_end(title: str) -> re.Match[str] | None:
+    """The `(#12)` behind a title."""
+    return _NUMBER_AT_END.match(title, title.rfind("(")) if title.rstrip().endswith(")") else None
 
 
 def merged_branch(message: str) -> MergedBranch | None:
@@ -210,7 +221,7 @@ def reverted_number(message: str) -> tuple[str, int] | None:
 
 def _without_listed(message: str) -> str:
     """The message up to the list of the squashed commits."""
-    listed = _LISTED_COMMIT.search(message) if _NUMBER_AT_END.search(subject_of(message)) else None
+    listed = _LISTED_COMMIT.search(message) if _number_at_end(subject_of(message)) else None
     return message if listed is None else message[: listed.start()]
 
 

@@ -12,9 +12,16 @@ from evalpipe.config.forge import ForgeConfig
 from evalpipe.config.values import Argument, ConfigModel, Count, Glob, Memory, Positive, Slug, Text, refuse, wrong
 
 RunnerName = Literal["pytest", "unittest", "go", "jest", "vitest", "mocha", "node"]
-TemplateName = Literal["python", "packages", "dockerfile", "image"]
+TemplateName = Literal["python", "packages", "go", "rust", "node", "maven", "dockerfile", "image"]
 PIP_TEMPLATES = ("python", "packages")
-DEFAULT_BASE_IMAGES: Mapping[str, str] = {"python": "python:3.12-slim", "packages": "python:3.12-slim"}
+DEFAULT_BASE_IMAGES: Mapping[str, str] = {
+    "python": "python:3.12-slim",
+    "packages": "python:3.12-slim",
+    "go": "golang:1",
+    "rust": "rust:1",
+    "node": "node:22",
+    "maven": "maven:3-eclipse-temurin-21",
+}
 BASE_IMAGE_VARIABLE = "EVALPIPE_BASE_IMAGE"
 
 

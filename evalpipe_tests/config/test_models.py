@@ -178,7 +178,7 @@ def test_a_wrong_sweep_is_refused(change: dict[str, Any]) -> None:
         {"environment": {"packages": ["-r requirements.txt"]}},
         {"paths": {"tests": ["../tests"]}},
         {"paths": {"tests": ["/tests"]}},
-        {"runner": {"name": "jest"}},
+        {"runner": {"name": "ctest"}},
         {"validation": {"pids": 0}},
     ],
 )

@@ -1,0 +1,103 @@
+"""Template `maven`: a local repository with all that `mvn test` wants, plugins and their providers among it.
+
+It is filled by the very command that tests use, because no other knows all that it asks for: Surefire, for one,
+chooses its provider when the tests begin. The Java of the tests is told to print its version and end, so none runs.
+Nothing of the project itself stays in the repository: its modules must come from the tree under test.
+"""
+
+import os
+import posixpath
+import shlex
+from importlib import resources
+
+from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, NoRecipe, Project, Recipe
+from evalpipe.environments.templates.maven_poms import MavenProject, maven_projects
+from evalpipe.runners.suite import PREPARE_SCRIPT
+
+NAME = "maven"
+VERSION = 1
+_REPOSITORY = f"{BUILD_FOLDER}/maven/repository"
+_TRUST = f"{BUILD_FOLDER}/maven/TrustStore.java"
+
+# Checks of form, licences and the like are no tests, and would fail a change, or the whole build, for another reason.
+# What asks git finds no repository.
+_SKIPPED = (
+    "animal.sniffer.skip",
+    "checkstyle.skip",
+    "cpd.skip",
+    "enforcer.skip",
+    "formatter.skip",
+    "impsort.skip",
+    "license.skip",
+    "maven.gitcommitid.skip",
+    "pmd.skip",
+    "rat.skip",
+    "spotbugs.skip",
+    "spotless.check.skip",
+)
+_OPTIONS = " ".join(["-Duser.home=/tmp", *(f"-D{name}=true" for name in _SKIPPED)])
+_UNAVAILABLE = "(Could not (transfer|find|resolve)|Non-resolvable|could not be resolved|cannot be resolved)"
+
+_PREPARE = f"""#!/bin/sh
+mkdir -p /tmp/.m2
+cat > /tmp/.m2/settings.xml << 'END'
+<settings><localRepository>{_REPOSITORY}</localRepository><offline>true</offline></settings>
+END
+"""
+
+# Java has a trust store of its own and reads no bundle of certificates; the machine's is one.
+_BEGIN = f"""export MAVEN_OPTS="${{MAVEN_OPTS:-}} -Duser.home=$HOME"
+if [ -n "${{SSL_CERT_FILE:-}}" ]; then
+    java {_TRUST} "$SSL_CERT_FILE" /tmp/trust.p12
+    MAVEN_OPTS="$MAVEN_OPTS -Djavax.net.ssl.trustStore=/tmp/trust.p12 -Djavax.net.ssl.trustStorePassword=changeit"
+fi
+mvn --version"""
+
+# What cannot be had fails the build, and so does a build that comes to no tests; a module that does not compile costs
+# the others nothing.
+_FETCH = f"""mvn -B -ntp -fn -Dstyle.color=never -Dmaven.repo.local={_REPOSITORY} -Dmaven.surefire.debug=-version \\
+    -Dmaven.test.failure.ignore=true test > /tmp/maven.log 2>&1 || true
+grep -E '^\\[(ERROR|WARNING)\\]| (SUCCESS|FAILURE|SKIPPED)' /tmp/maven.log | tail -n 30
+if grep -qE '^\\[(ERROR|FATAL)\\].*{_UNAVAILABLE}' /tmp/maven.log; then exit 1; fi
+grep -qE '^\\[INFO\\] --- [a-z-]*surefire[a-z-]*:[^ ]+:test ' /tmp/maven.log || exit 1"""
+
+_FINISH = f"""cd {_REPOSITORY}
+find . -name '*.jar' | awk -F / '{{
+    group = $2
+    for (n = 3; n <= NF - 3; n++) group = group "." $n
+    print group ":" $(NF - 2) "==" $(NF - 1)
+}}' | sort -u > {PACKAGES_FILE}
+# They say which server a file came from, and Maven refuses what came from one that it does not know any more.
+find . \\( -name _remote.repositories -o -name '*.lastUpdated' -o -name resolver-status.properties \\) -delete
+rm -f /tmp/trust.p12"""
+
+
+class MavenTemplate:
+    """See `Template`."""
+
+    name = NAME
+
+    def recipe(self, project: Project) -> Recipe:
+        """The recipe of a tree with at least one pom.xml. Raises NoRecipe."""
+        projects = maven_projects(project.tree)
+        if not projects:
+            raise NoRecipe("template `maven` found no pom.xml; for a build by Gradle there is `template: gradle`")
+        fetch = [_BEGIN, *(_in_folder(one, _FETCH) for one in projects)]
+        own = sorted({artifact for one in projects for artifact in one.artifacts})
+        remove = [f"rm -rf {_REPOSITORY}/{shlex.quote(artifact)}" for artifact in own]
+        return Recipe(
+            NAME,
+            VERSION,
+            steps=(*project.setup, "\n".join(fetch), "\n".join([*remove, _FINISH])),
+            env={"MAVEN_OPTS": _OPTIONS},
+            files={PREPARE_SCRIPT: _PREPARE.encode(), _TRUST: _program("TrustStore.java")},
+            decided_by=tuple(sorted({path for one in projects for path in one.deciding})),
+        )
+
+
+def _in_folder(project: MavenProject, script: str) -> str:
+    return f"(\ncd {shlex.quote(os.fsdecode(posixpath.join(b'.', project.folder)))}\n{script}\n)"
+
+
+def _program(name: str) -> bytes:
+    return resources.files("evalpipe.environments.templates").joinpath("inside", name).read_bytes()

@@ -22,15 +22,20 @@ class BuildStatus(StrEnum):
     NO_RECIPE = "no_recipe"
     BASE_MISSING = "base_missing"
     DISK_FULL = "disk_full"
+    LEAKS_PROJECT = "leaks_project"
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedBuild:
-    """A source with the digest of what it builds on, and the key of the two."""
+    """A source with the digest of what it builds on, and the key of the two.
+
+    `newer` are ids of commits that came after the base commit: no git repository in the image may have one.
+    """
 
     source: EnvironmentSource
     build_key: str
     base_digest: str
+    newer: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

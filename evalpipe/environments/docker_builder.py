@@ -1,44 +1,32 @@
 """Builds environments as images on a Docker engine. The network is there while an image is built, and never after."""
 
-import io
-import tarfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from docker.errors import APIError, BuildError, ImageNotFound
+from docker.errors import APIError, ImageNotFound
 from docker.models.images import Image
 
-from evalpipe.environments.build import (
-    SETTINGS_FOLDER,
-    BaseMissing,
-    BuildSettings,
-    BuildStatus,
-    BuiltEnvironment,
-    PlannedBuild,
-    log_end,
-)
+from evalpipe.environments.build import BaseMissing, BuildSettings, BuildStatus, BuiltEnvironment, PlannedBuild
 from evalpipe.environments.build_container import (
     BuildContainer,
-    BuildTimeout,
     StepFailed,
-    build_network,
     read_from_image,
     remove_leftover_builds,
 )
-from evalpipe.environments.kept_files import kept_paths, moving_script
-from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, TREE_FOLDER
+from evalpipe.environments.checks import newer_commits
+from evalpipe.environments.dockerfile_build import build_dockerfile
+from evalpipe.environments.recipe import PACKAGES_FILE
+from evalpipe.environments.recipe_build import PACKAGES_BYTES, BuildResult, listed_packages, run_recipe
 from evalpipe.environments.sources import DockerfileSource, EnvironmentSource, ImageSource, RecipeSource, build_key
-from evalpipe.runners.suite import INSTALLED_FOLDER
-from evalpipe.sandbox import REGULAR, DiskFull, FileEntry
+from evalpipe.sandbox import DiskFull
 from evalpipe.sandbox.engine import Engine, engine_faults
 
 IMAGE_NAME = "evalpipe/environment"
 BUILD_TIMEOUT_S = 1800.0
 BUILD_LABEL = "evalpipe.build_key"
 _ANSWER_S = 900
-_PACKAGES_BYTES = 4 * 1024 * 1024
 _NO_SETTINGS = BuildSettings()
 
 
@@ -77,21 +65,27 @@ class DockerEnvironmentBuilder:
 
     def build(self, planned: PlannedBuild) -> BuiltEnvironment:
         started = time.monotonic()
-        if isinstance(planned.source, ImageSource):
-            return BuiltEnvironment(BuildStatus.BUILT, planned.base_digest, "", time.monotonic() - started)
         known = self._built_before(planned.build_key)
         if known is not None:
-            packages = self._packages_in(known)
-            return BuiltEnvironment(BuildStatus.BUILT, known, "", time.monotonic() - started, packages)
+            packages = read_from_image(self._engine, self._instance, known, PACKAGES_FILE, PACKAGES_BYTES)
+            return BuiltEnvironment(BuildStatus.BUILT, known, "", time.monotonic() - started, listed_packages(packages))
         try:
-            if isinstance(planned.source, DockerfileSource):
-                status, image, log = self._build_dockerfile(planned.source, planned.build_key)
-                packages = ()
+            if isinstance(planned.source, ImageSource):
+                made = self._checked(BuildResult(BuildStatus.BUILT, planned.base_digest), planned)
+            elif isinstance(planned.source, DockerfileSource):
+                made = build_dockerfile(
+                    self._engine,
+                    planned.source,
+                    f"{IMAGE_NAME}:{self._tag(planned.build_key)}",
+                    self._labels(planned.build_key),
+                    self._settings,
+                )
+                made = self._checked(made, planned)
             else:
-                status, image, log, packages = self._build_recipe(planned.source, planned)
+                made = self._build_recipe(planned.source, planned)
         except DiskFull as error:
-            status, image, log, packages = BuildStatus.DISK_FULL, None, self._settings.masked(str(error)), ()
-        return BuiltEnvironment(status, image, log, time.monotonic() - started, packages)
+            made = BuildResult(BuildStatus.DISK_FULL, log=self._settings.masked(str(error)))
+        return BuiltEnvironment(made.status, made.image, made.log, time.monotonic() - started, made.packages)
 
     def _base(self, reference: str) -> str:
         with engine_faults(f"look for the image {reference}"):
@@ -122,34 +116,29 @@ class DockerEnvironmentBuilder:
             images[0].tag(IMAGE_NAME, self._tag(key))
         return str(images[0].id)
 
-    def _packages_in(self, image: str) -> tuple[str, ...]:
-        return _packages(read_from_image(self._engine, self._instance, image, PACKAGES_FILE, _PACKAGES_BYTES))
+    def _build_recipe(self, source: RecipeSource, planned: PlannedBuild) -> BuildResult:
+        labels = [f"LABEL {name}={value}" for name, value in self._labels(planned.build_key).items()]
+        with self._container(planned.base_digest, source.recipe.env) as container:
+            made = run_recipe(container, source, planned.newer, self._settings)
+            if made.status is not BuildStatus.BUILT:
+                return made
+            changes = ["USER 1000:1000", "WORKDIR /work", 'CMD ["/bin/sh"]', *labels]
+            return made._replace(image=container.commit(IMAGE_NAME, self._tag(planned.build_key), changes))
 
-    def _build_recipe(
-        self, source: RecipeSource, planned: PlannedBuild
-    ) -> tuple[BuildStatus, str | None, str, tuple[str, ...]]:
-        recipe, last = source.recipe, ""
-        with self._container(planned.base_digest, recipe.env) as container:
+    def _checked(self, made: BuildResult, planned: PlannedBuild) -> BuildResult:
+        """A team's own image, when nothing in it gives the answers away."""
+        if made.image is None:
+            return made
+        with self._container(made.image, {}) as container:
             try:
-                container.lay(TREE_FOLDER, source.tree.files() if recipe.decided_by else ())
-                container.run(f"mkdir -p {BUILD_FOLDER}")
-                container.lay_absolute(recipe.files)
-                for number, step in enumerate(recipe.steps, start=1):
-                    last = f"step {number} of {len(recipe.steps)} failed: {step.strip().splitlines()[0]}"
-                    container.run(step, folder=TREE_FOLDER)
-                last = "what the steps left could not be kept"
-                self._keep(container, source)
-                packages = _packages(container.read(PACKAGES_FILE, _PACKAGES_BYTES))
-                image = container.commit(IMAGE_NAME, self._tag(planned.build_key), self._changes(planned.build_key))
+                leak = newer_commits(container, planned.newer)
             except StepFailed as error:
-                if container.ran_out_of_memory():
-                    last = f"out of memory; {last}"
-                log = log_end(container.output.content(), self._settings, last=f"{last} ({error})")
-                return _failure(log), None, log, ()
-            except BuildTimeout as error:
-                log = log_end(container.output.content(), self._settings, last=str(error))
-                return BuildStatus.TIMEOUT, None, log, ()
-        return BuildStatus.BUILT, image, "", packages
+                log = f"the image has no `find` to look into it with ({error}); install findutils in it"
+                return BuildResult(BuildStatus.FAILED, log=log)
+        return made if not leak else BuildResult(BuildStatus.LEAKS_PROJECT, log=leak)
+
+    def _labels(self, key: str) -> dict[str, str]:
+        return {"evalpipe.managed": "1", "evalpipe.instance": self._instance, BUILD_LABEL: key}
 
     @contextmanager
     def _container(self, base: str, env: Mapping[str, str]) -> Iterator[BuildContainer]:
@@ -162,71 +151,3 @@ class DockerEnvironmentBuilder:
         finally:
             with self._lock:
                 self._running.discard(container)
-
-    def _keep(self, container: BuildContainer, source: RecipeSource) -> None:
-        """Move what the steps wrote for the tests out of the tree, and remove the tree and what else is of no use."""
-        if source.recipe.keeps:
-            listing = bytearray()
-            container.run("find . ! -type d -print0", folder=TREE_FOLDER, capture=listing.extend)
-            found = [path.removeprefix(b"./") for path in bytes(listing).split(b"\0")[:-1]]
-            kept = kept_paths(found, source.tree.paths, source.recipe.keeps)
-            script = FileEntry(b"keep.sh", REGULAR, moving_script(kept, INSTALLED_FOLDER))
-            container.lay(SETTINGS_FOLDER, [script])
-            container.run(f". {SETTINGS_FOLDER}/keep.sh", folder=TREE_FOLDER)
-        container.run(f"rm -rf {TREE_FOLDER}\nchmod 0777 /work\nfind /tmp -xdev -mindepth 1 -delete")
-
-    def _changes(self, key: str) -> list[str]:
-        labels = {"evalpipe.managed": "1", "evalpipe.instance": self._instance, BUILD_LABEL: key}
-        return [
-            "USER 1000:1000",
-            "WORKDIR /work",
-            'CMD ["/bin/sh"]',
-            *(f"LABEL {name}={value}" for name, value in labels.items()),
-        ]
-
-    def _build_dockerfile(self, source: DockerfileSource, key: str) -> tuple[BuildStatus, str | None, str]:
-        proxies = {name: value for name, value in self._settings.env.items() if name.lower().endswith("_proxy")}
-        try:
-            with engine_faults("build an image"):
-                network = build_network(self._engine)
-            image, _ = self._engine.client.images.build(
-                fileobj=_context(source.context),
-                custom_context=True,
-                dockerfile=source.dockerfile,
-                tag=f"{IMAGE_NAME}:{self._tag(key)}",
-                labels={"evalpipe.managed": "1", "evalpipe.instance": self._instance, BUILD_LABEL: key},
-                # Docker knows these arguments by name and leaves them out of an image's history.
-                buildargs=proxies,
-                network_mode=network,
-                rm=True,
-                forcerm=True,
-            )
-        except BuildError as error:
-            parts = [str(part.get("stream") or part.get("error") or "") for part in error.build_log]
-            log = log_end("".join(parts).encode(), self._settings, last=str(error.msg))
-            return _failure(log), None, log
-        except APIError as error:
-            log = log_end(str(error.explanation).encode(), self._settings)
-            return _failure(log), None, log
-        return BuildStatus.BUILT, str(image.id), ""
-
-
-def _failure(log: str) -> BuildStatus:
-    return BuildStatus.DISK_FULL if "no space left on device" in log.lower() else BuildStatus.FAILED
-
-
-def _packages(data: bytes | None) -> tuple[str, ...]:
-    lines = (data or b"").decode(errors="replace").splitlines()
-    return tuple(sorted({line.strip() for line in lines if line.strip()}))
-
-
-def _context(files: Mapping[str, bytes]) -> io.BytesIO:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for name, data in files.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(data)
-            entry.mode = 0o755 if data.startswith(b"#!") else 0o644
-            archive.addfile(entry, io.BytesIO(data))
-    buffer.seek(0)
-    return buffer

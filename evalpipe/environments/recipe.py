@@ -61,6 +61,8 @@ class Recipe:
     that of the base image. `decided_by` are the paths of the tree whose content decides the result: manifests, lock
     files, and what the build backend reads. A recipe without any is built without the tree: what decides nothing is
     not there to be used. What the steps write into the tree and `keeps` names (globs from its top) stays for the tests.
+    `check` is a script that runs after them and fails, with the reason on its output, when a released copy of the
+    project itself is in the image; see `checks.forbidden_paths_script`.
     """
 
     template: str
@@ -70,6 +72,7 @@ class Recipe:
     files: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
     decided_by: tuple[bytes, ...] = ()
     keeps: tuple[str, ...] = ()
+    check: str = ""
 
 
 class Template(Protocol):

@@ -92,6 +92,7 @@ def _content(source: EnvironmentSource) -> dict[str, Any]:
         "files": _digests(recipe.files),
         "decided_by": {path.hex(): source.tree.object_id(path) for path in recipe.decided_by},
         "keeps": recipe.keeps,
+        "check": recipe.check,
         "packages": source.packages,
         "setup": source.setup,
     }

@@ -6,6 +6,7 @@ month in which a change was merged, so that the changes of a month can share; wh
 the day itself is tried.
 """
 
+import dataclasses
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,8 @@ from evalpipe.stages.image_plans import ImagePlan, ImagePlanner, candidate_days
 from evalpipe.tasks import Task
 
 _ABANDON_AGAIN_S = 0.1
+# A repository that has any of them has the first: they follow one another on the mainline.
+_CHANGES_LOOKED_FOR = 20
 
 
 class EnvironmentNotReady(Exception):
@@ -30,10 +33,15 @@ class EnvironmentNotReady(Exception):
 
 @dataclass
 class _Wanted:
-    """One environment that is to be there, and the ids of the candidates that share it, the oldest first."""
+    """One environment that is to be there, with the candidates that share it and their changes, the oldest first."""
 
     plan: ImagePlan
     candidates: list[str] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
+
+    def newer(self) -> frozenset[str]:
+        """Commits that came after the base, of which the image must have none: some of the changes themselves."""
+        return frozenset(self.changes[:_CHANGES_LOOKED_FOR])
 
 
 def build_images(bench: Workbench, config: RepositoryConfig, newest: int | None = None) -> list[Row]:
@@ -130,7 +138,9 @@ class _Builds:
 
     def want(self, plan: ImagePlan, candidate: Row) -> None:
         """Add a candidate; from the oldest to the newest, so that the first plan of a key has the oldest tree."""
-        self._wanted.setdefault(plan.build_key, _Wanted(plan)).candidates.append(candidate["candidate_id"])
+        wanted = self._wanted.setdefault(plan.build_key, _Wanted(plan))
+        wanted.candidates.append(candidate["candidate_id"])
+        wanted.changes.append(candidate["commit"])
 
     def build(self) -> list[Row]:
         """Build what is not there; one row for each environment."""
@@ -167,7 +177,7 @@ class _Builds:
         if plan.planned is None:
             built = BuiltEnvironment(plan.fault or BuildStatus.FAILED, None, plan.reason, 0.0)
         else:
-            built = self._bench.builder.build(plan.planned)
+            built = self._bench.builder.build(dataclasses.replace(plan.planned, newer=wanted.newer()))
         return {
             "repository": self._config.name,
             "build_key": plan.build_key,

@@ -28,9 +28,12 @@ from evalpipe.environments import (
     RecipeSource,
 )
 from evalpipe.environments.build_container import BuildContainer, remove_leftover_builds
+from evalpipe.environments.checks import forbidden_paths_script
 from evalpipe.sandbox import DockerSandbox, EngineUnavailable, FileEntry, Interrupted, Limits, Outcome
+from evalpipe.sandbox.archive import TarSpool
 from evalpipe.sandbox.engine import Engine
 from evalpipe_tests.environments.trees import NO_TREE, TextTree
+from evalpipe_tests.history.builder import Builder, git
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
@@ -245,6 +248,59 @@ def test_leftovers_of_dead_processes_are_removed_and_nothing_else(
         assert remove_leftover_builds(engine, instance) == 1
         assert len(containers_of_builds(docker_sandbox)) == 1
         alive.run("true")
+
+
+def test_released_copy_of_the_project_is_a_leak_and_named(builder: DockerEnvironmentBuilder, base_image: str) -> None:
+    make = "mkdir -p /opt/a/node_modules/shop /work/repo/node_modules/shop; touch /opt/a/node_modules/shop/package.json"
+    check = forbidden_paths_script(["*/node_modules/shop/package.json", "*/registry/src/*/shop-[0-9]*"])
+    source = steps(base_image, make)
+    assert isinstance(source, RecipeSource)
+    found = builder.build(builder.plan(replace(source, recipe=replace(source.recipe, check=check))))
+    assert (found.status, found.image_digest) == (BuildStatus.LEAKS_PROJECT, None)
+    assert found.log_tail.splitlines()[1:] == ["/opt/a/node_modules/shop/package.json"]
+    # The tree's own are not copies, and neither are links.
+    own = steps(base_image, "mkdir -p node_modules/shop /opt/a; touch node_modules/shop/package.json; ln -s / /opt/a/x")
+    assert isinstance(own, RecipeSource)
+    own = replace(own, recipe=replace(own.recipe, check=check))
+    assert builder.build(builder.plan(own)).status is BuildStatus.BUILT
+
+
+@pytest.mark.parametrize("kind", ["packed", "loose"])
+def test_repository_with_a_commit_after_the_base_is_a_leak_and_another_is_not(
+    builder: DockerEnvironmentBuilder, base_image: str, tmp_path: Path, kind: str
+) -> None:
+    repository = Builder(tmp_path / "shop.git")
+    base, change = repository.commit({b"a": b"1"}), repository.commit({b"a": b"2"})
+    git(repository.path, "bundle", "create", "--quiet", str(tmp_path / "bundle"), "main")
+    unpack = (
+        "mv /opt/dep/objects/pack/*.pack /opt/p; rm /opt/dep/objects/pack/*; git -C /opt/dep unpack-objects < /opt/p"
+    )
+    clone = "git clone --quiet --bare /opt/bundle /opt/dep" + (f"\n{unpack}" if kind == "loose" else "")
+    files = {"/opt/bundle": (tmp_path / "bundle").read_bytes()}
+    recipe = Recipe("test", 1, (clone,), env={"SESSION": SESSION}, files=files)
+    planned = builder.plan(RecipeSource(base_image, recipe, NO_TREE))
+    leaks = builder.build(replace(planned, newer=frozenset({change, "1" * 40})))
+    assert leaks.status is BuildStatus.LEAKS_PROJECT, leaks.log_tail
+    assert "/opt/dep/objects/" in leaks.log_tail
+    assert builder.build(replace(planned, newer=frozenset({"1" * 40}))).status is BuildStatus.BUILT
+
+
+def test_own_image_with_a_commit_after_the_base_is_a_leak(
+    builder: DockerEnvironmentBuilder, docker_sandbox: DockerSandbox, base_image: str
+) -> None:
+    client = docker_sandbox.client
+    made = client.containers.create(base_image, ["true"])
+    change = "0123456789" * 4
+    folder = f"objects/{change[:2]}"
+    with TarSpool(0, 0) as spool:
+        spool.add([FileEntry(f"{folder}/{change[2:]}".encode(), 0o100644, b"x")])
+        client.api.put_archive(made.id, "/opt", spool.finish())
+    image = str(made.commit("evalpipe-test/own", SESSION).id)
+    made.remove()
+    planned = replace(builder.plan(ImageSource(image)), newer=frozenset({change}))
+    assert builder.build(planned).status is BuildStatus.LEAKS_PROJECT
+    assert builder.build(builder.plan(ImageSource(image))).status is BuildStatus.BUILT
+    client.images.remove(image)
 
 
 def test_own_dockerfile_is_built_from_its_folder(

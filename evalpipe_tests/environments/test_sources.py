@@ -30,7 +30,7 @@ def _with_file(path: bytes, data: bytes) -> RecipeSource:
 def test_build_key_is_stable() -> None:
     # A new value means that every environment is built again and every validation repeated.
     assert build_key(SOURCE, "docker", "sha256:base") == (
-        "d3ddf29574e820f6082507f6ac9d339f7070f5b97e8f403d63c0c8e620e3d25c"
+        "5e1ad2b1a62875fb2bfdc5ab5ae08f1c4a9e99c29bcc780892c260f10b70be46"
     )
 
 
@@ -45,6 +45,7 @@ def test_build_key_is_stable() -> None:
         replace(SOURCE, recipe=replace(RECIPE, files={"/opt/evalpipe/y": b"1"})),
         replace(SOURCE, recipe=replace(RECIPE, decided_by=())),
         replace(SOURCE, recipe=replace(RECIPE, keeps=())),
+        replace(SOURCE, recipe=replace(RECIPE, check="true")),
         replace(SOURCE, packages=()),
         replace(SOURCE, setup=()),
         replace(SOURCE, packages=(), setup=("pytest", "true")),

@@ -4,15 +4,16 @@ import hashlib
 import json
 import time
 from dataclasses import dataclass
+from urllib.parse import unquote_to_bytes
 
 from evalpipe.grading.verdict import Judgement, Verdict, judge_report
 from evalpipe.history import PathRules, Repository, ScratchObjects
 from evalpipe.runners import Runner
 from evalpipe.runners.suite import run_suite
 from evalpipe.sandbox import FileEntry, Limits, Sandbox
-from evalpipe.tasks import PatchRefusal, PatchRefused, Task, graded_tree, read_files
+from evalpipe.tasks import PatchRefusal, PatchRefused, Task, graded_tree, instance_tree, read_files
 
-GRADER_VERSION = "1"
+GRADER_VERSION = "2"
 """Part of the key of every cached verdict: raise it when the same patch may get another verdict."""
 
 _REFUSALS = {
@@ -57,7 +58,7 @@ def grade(
     patch: bytes,
     labels: dict[str, str],
 ) -> Grading:
-    """Grade `patch`, a diff against the tree of the task's parent.
+    """Grade `patch`, a diff against the tree that agents get: the parent's, without what is hidden of it.
 
     Raises SandboxError when the engine fails: that says nothing about the patch and is run again.
     """
@@ -66,7 +67,8 @@ def grade(
         globs = task.path_globs
         rules = PathRules(globs.tests, globs.source, globs.generated)
         try:
-            graded = graded_tree(scratch, task.parent, task.commit, patch, rules)
+            base = instance_tree(scratch, task.parent, [unquote_to_bytes(path) for path in task.hidden_tests])
+            graded = graded_tree(scratch, base, task.commit, patch, rules)
         except PatchRefused as refused:
             judgement = Judgement(_REFUSALS[refused.refusal], str(refused))
             return Grading(judgement, (), time.monotonic() - started)

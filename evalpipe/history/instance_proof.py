@@ -100,12 +100,29 @@ def distinctive_lines(source: ObjectReader, parent: str, commit: str) -> frozens
     return frozenset(added)
 
 
+def versions_of(source: ObjectReader, commit: str, paths: Collection[bytes]) -> list[str]:
+    """The blobs that ever stood at `paths` in the history of `commit`, newest first, each once."""
+    log = source.command.run(
+        *("log", "-m", "--raw", "-z", "--no-abbrev", "--format=", "--no-renames", "--root", checked_id(commit), "--"),
+        *(path.decode("utf-8", "surrogateescape") for path in paths),
+    )
+    fields = iter(log.split(b"\0"))
+    blobs: list[str] = []
+    for field in fields:
+        if field.startswith(b":"):
+            _old_mode, mode, _old, new, _status = field.split(b" ")
+            next(fields)  # the path, which may begin with a colon itself
+            if mode not in (b"160000", b"000000"):
+                blobs.append(new.decode("ascii"))
+    return list(dict.fromkeys(blobs))
+
+
 def _older_lines(source: ObjectReader, parent: str, commit: str) -> Iterable[InstanceFinding]:
     telling = distinctive_lines(source, parent, commit)
     before, after = source.read_tree(parent), source.read_tree(commit)
     changed = [path for path in {*before, *after} if before.get(path) != after.get(path)]
     found: set[bytes] = set()
-    for _oid, content in source.read_blobs(_versions(source, parent, changed)):
+    for _oid, content in source.read_blobs(versions_of(source, parent, changed)):
         found.update(telling.intersection([line.strip() for line in content.split(b"\n")]))
     if telling and len(found) >= _TELLING_SHARE * len(telling):
         example = min(found).decode(errors="backslashreplace")
@@ -113,17 +130,6 @@ def _older_lines(source: ObjectReader, parent: str, commit: str) -> Iterable[Ins
             InstanceFault.lines_of_the_change,
             f"{len(found)} of {len(telling)} distinctive lines stand in the older history, for example {example!r}",
         )
-
-
-def _versions(source: ObjectReader, parent: str, paths: Collection[bytes]) -> Iterable[str]:
-    """Blobs that ever stood at `paths` in the history of `parent`."""
-    log = source.command.run(
-        *("log", "-m", "--raw", "-z", "--no-abbrev", "--format=", "--no-renames", "--root", checked_id(parent), "--"),
-        *(path.decode("utf-8", "surrogateescape") for path in paths),
-    )
-    fields = (field.split(b" ") for field in log.split(b"\0") if field.startswith(b":"))
-    blobs = (new.decode("ascii") for _old, mode, _from, new, _status in fields if mode not in (b"160000", b"000000"))
-    return dict.fromkeys(blobs)
 
 
 def _added(diff: bytes) -> Iterable[bytes]:

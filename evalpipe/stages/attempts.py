@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from evalpipe.agents import (
     OUTCOME_RULES,
@@ -42,7 +43,9 @@ def run_sample(
         _require_room(bench)
         environment = environment_of_task(bench, task)
         mirror = bench.mirror(task.repository)
-        instance = bench.instances.get(mirror, task.parent, task.commit, (), HistoryKind(agent_sweep.sweep.history))
+        hidden = [unquote_to_bytes(path) for path in task.hidden_tests]
+        history = HistoryKind(agent_sweep.sweep.history)
+        instance = bench.instances.get(mirror, task.parent, task.commit, hidden, history)
         number = len(earlier) + 1
         attempt_id = ".".join([*place, str(number)])
         started: dict[str, Any] = {

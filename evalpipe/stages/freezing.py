@@ -34,6 +34,7 @@ from evalpipe.tasks import (
     terse_texts,
     tree_problem,
 )
+from evalpipe.tasks.hidden_tests import find_hidden_tests
 from evalpipe.validation import ValidationClass
 
 TIMEOUT_FACTOR = 10
@@ -183,6 +184,7 @@ def _task(
     tests = [path for path in changed if rules.kind_of(path) is FileKind.test]
     gold = mirror.diff(parent, commit, [path for path in changed if path not in set(tests)])
     test = mirror.diff(parent, commit, tests)
+    hidden = find_hidden_tests(mirror, parent, tests, validated["fail_to_pass"])
     task = Task(
         task_id=candidate["candidate_id"],
         repository=config.name,
@@ -217,6 +219,8 @@ def _task(
         gold_patch_sha256=hashlib.sha256(gold).hexdigest(),
         test_patch_sha256=hashlib.sha256(test).hexdigest(),
         interface_named=validated["validation_class"] == ValidationClass.COMPILE_ONLY,
+        hidden_tests=tuple(map(quote_from_bytes, hidden.paths)),
+        hidden_tests_before=hidden.earlier_versions,
     )
     return TaskWithPatches(task, gold, test)
 

@@ -4,10 +4,14 @@ from typing import Any
 
 from evalpipe.agents import OUTCOME_RULES, AttemptOutcome
 from evalpipe.grading import Grading, Judgement, Verdict
+from evalpipe.grading.audit import AuditedWork, audit
 from evalpipe.stages.attempts import latest_attempt
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.grading_rows import cached_verdict, grading_row, key_of_verdict, not_graded
 from evalpipe.stages.sweeps import AgentSweep, SampleKey
+
+CONTROLS = ("reference", "empty")
+"""Adapters of evalpipe's own, which show nothing that a person would have to read."""
 
 _FROM_ATTEMPT = (
     "sweep",
@@ -74,8 +78,24 @@ def grade_sample(
         return known[0], False
     row = {name: attempt[name] for name in _FROM_ATTEMPT}
     row |= {"counts": rule.counts, "verdict_key": verdict_key, **columns}
+    if verdict_key is not None and agent_sweep.agent.adapter not in CONTROLS:
+        row |= _integrity(bench, agent_sweep, attempt, patch, columns)
     bench.lake.write("graded_results", [row], *place)
     return row, True
+
+
+def _integrity(
+    bench: Workbench, agent_sweep: AgentSweep, attempt: dict[str, Any], patch: bytes, columns: dict[str, Any]
+) -> dict[str, Any]:
+    """The integrity columns of a graded attempt: what the audit saw in its transcript and its patch."""
+    task_set, task_id = agent_sweep.task_set, attempt["task_id"]
+    transcript = bench.lake.blobs.get(attempt["transcript_sha256"]) if attempt["transcript_sha256"] else b""
+    work = AuditedWork(transcript, patch, columns["ignored_paths"], columns["resolved"])
+    findings = audit(work, task_set.gold_patch(task_id), task_set.test_patch(task_id))
+    return {
+        "integrity": "flagged" if findings else "clean",
+        "integrity_reasons": [f"{finding.sign.value}: {finding.evidence}" for finding in findings],
+    }
 
 
 def _verdict_key(bench: Workbench, agent_sweep: AgentSweep, attempt: dict[str, Any]) -> str | None:

@@ -72,6 +72,14 @@ class PathGlobs(_Record):
     generated: tuple[str, ...] = ()
 
 
+class CanarySpec(_Record):
+    """The test that must fail of a runner that knows nothing of its tool; see data/repos/*.yaml."""
+
+    file: str
+    text: str
+    test_id: str
+
+
 class RunnerSpec(_Record):
     """How the suite is run; see the runner in data/repos/*.yaml."""
 
@@ -79,6 +87,10 @@ class RunnerSpec(_Record):
     python: str
     arguments: tuple[str, ...] = ()
     prepare: tuple[str, ...] = _added(())
+    command: str | None = _added(None)
+    report_format: str | None = _added(None)
+    reports: tuple[str, ...] = _added(())
+    canary: CanarySpec | None = _added(None)
 
 
 class EnvironmentSpec(_Record):
@@ -96,8 +108,10 @@ class EnvironmentSpec(_Record):
 class Task(_Record):
     """One change as a task. Paths are percent-encoded: git does not promise that they are text.
 
-    `interface_named`: the tests of `fail_to_pass` do not even compile or import before the change, and the problem text
-    has every name that they miss.
+    `hidden_tests`: files that the parent has and an agent does not get, because a fail-to-pass test is in them in some
+    form; `hidden_tests_before`: the blobs of the history before it that have such a test too. `interface_named`: the
+    tests of `fail_to_pass` do not even compile or import before the change, and the problem text has every name that
+    they miss.
     """
 
     schema_version: Literal[1] = 1
@@ -126,6 +140,8 @@ class Task(_Record):
     gold_patch_sha256: str
     test_patch_sha256: str
     interface_named: bool = _added(False)
+    hidden_tests: tuple[str, ...] = _added(())
+    hidden_tests_before: tuple[str, ...] = _added(())
 
 
 class TaskSetEntry(_Record):

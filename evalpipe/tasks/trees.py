@@ -60,9 +60,9 @@ def instance_tree(scratch: ScratchObjects, parent: str, hidden_tests: Collection
 def graded_tree(scratch: ScratchObjects, base: str, commit: str, patch: bytes, rules: PathRules) -> GradedTree:
     """The tree in which an attempt is graded: product files from `patch`, the rest from the reference change.
 
-    `patch` is a diff against `base`, the tree that the agent started from; `commit` is the reference change. Whatever can steer a test
-    run (test files, their configuration, conftest modules) comes from `commit`, and what the patch did to it is
-    named in `ignored_paths`. Raises PatchRefused, and then nothing of the patch was used.
+    `patch` is a diff against `base`, the tree that the agent started from; `commit` is the reference change. Whatever
+    can steer a test run (test files, their configuration, conftest modules) comes from `commit`, and what the patch
+    did to it is named in `ignored_paths`. Raises PatchRefused, and then nothing of the patch was used.
     """
     if len(patch) > PATCH_BYTES:
         raise PatchRefused(PatchRefusal.TOO_LARGE, f"the patch has {len(patch)} bytes, the limit is {PATCH_BYTES}")

@@ -8,7 +8,7 @@ import pytest
 
 from evalpipe.agents import HistoryKind, Instance, Instances, InstanceUnproven, make_instance
 from evalpipe.history import Repository, ScratchObjects
-from evalpipe_tests.history.builder import EXECUTABLE, LINK, Builder, git
+from evalpipe_tests.history.builder import EXECUTABLE, LINK, Builder, File, git
 
 OLD_TEST = b"def test_noon(): assert noon() == 11\n"
 
@@ -17,7 +17,7 @@ OLD_TEST = b"def test_noon(): assert noon() == 11\n"
 def builder(tmp_path: Path) -> Builder:
     made = Builder(tmp_path / "source.git")
     made.commit({b"first": b"1\n", b"tests/test_old.py": b"def test_older(): pass\n"}, "first")
-    files = {
+    files: dict[bytes, File] = {
         b"clock.py": b"def noon():\n    return 11\n",
         b"run": (EXECUTABLE, b"#!/bin/sh\n"),
         b"link": (LINK, b"run"),

@@ -36,7 +36,7 @@ class CommitMissing(HistoryError):
 
 
 class ObjectMissing(HistoryError):
-    """A blob that was asked for is not in the repository."""
+    """An object that was asked for, or that git needed, is not in the repository: a partial or damaged clone."""
 
 
 class TreeNotWritten(HistoryError):

@@ -19,7 +19,7 @@ from typing import IO, Any, BinaryIO, Final, NamedTuple, cast
 
 import git
 
-from evalpipe.history.errors import GitFailed
+from evalpipe.history.errors import GitFailed, HistoryError, ObjectMissing
 
 # Both object formats know their empty tree without storing it.
 EMPTY_TREE: Final = {
@@ -83,7 +83,27 @@ _TRANSPORT_VARIABLES: Final = frozenset(
 # As much as an ordinary user may have.
 _PIPE_BYTES: Final = 1 << 20
 
+# Every way in which git 2.39 to 2.50 says that an object is not there, or cannot be read, with its id.
+_OBJECT_GONE: Final = re.compile(
+    r"(?i)(?:unable to (?:read|find)|could(?: not|n't) (?:read|fetch|find)|failed to (?:read|traverse)|missing|bad"
+    r"|loose|packed|object file)\b[^\n]*?\b([0-9a-f]{64}|[0-9a-f]{40})\b"
+)
+
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")
+
+
+def missing_object(complaint: str) -> str | None:
+    """The id of the object that git complains about not having."""
+    found = _OBJECT_GONE.search(complaint)
+    return None if found is None else found[1]
+
+
+def incomplete(place: str, oid: str) -> ObjectMissing:
+    """The error for a repository that lacks an object; `place` is its folder or URL."""
+    return ObjectMissing(
+        f"{place} lacks the object {oid}: it is a partial clone, or was damaged. Run `git fetch --refetch --no-filter` "
+        "in it (git 2.36 or newer), or replace it by a full clone, made without --filter and --depth"
+    )
 
 
 class GitResult(NamedTuple):
@@ -129,10 +149,10 @@ class GitCommand:
         return GitResult(status, stdout, without_credentials(stderr))
 
     def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        """Run to the end and return standard output; raises GitFailed with git's message otherwise."""
+        """Run to the end and return standard output; raises ObjectMissing, or GitFailed with git's message."""
         result = self.attempt(*arguments, stdin=stdin)
         if result.status != 0:
-            raise GitFailed(f"git {arguments[0]} failed in {self.git_dir}: {result.stderr.strip()}")
+            raise self._failure(arguments[0], result.stderr)
         return result.stdout
 
     @contextmanager
@@ -140,7 +160,7 @@ class GitCommand:
         """Start git and hand out its standard output as it comes.
 
         Only for commands that say little on standard error, which is read at the end. A reader that stops
-        early ends the process; raises GitFailed when git failed before that.
+        early ends the process; raises ObjectMissing or GitFailed when git failed before that.
         """
         with _as_file(stdin) as istream:
             started = self._git.execute(
@@ -163,7 +183,13 @@ class GitCommand:
                         process.kill()
                     complaints = process.stderr.read().decode("utf-8", "replace").strip()
         if not stopped_early and process.returncode != 0:
-            raise GitFailed(f"git {arguments[0]} failed in {self.git_dir}: {without_credentials(complaints)}")
+            raise self._failure(arguments[0], without_credentials(complaints))
+
+    def _failure(self, subcommand: str, complaint: str) -> HistoryError:
+        oid = missing_object(complaint)
+        if oid is not None:
+            return incomplete(str(self.git_dir), oid)
+        return GitFailed(f"git {subcommand} failed in {self.git_dir}: {complaint.strip()}")
 
     def _variables(self) -> dict[str, str]:
         variables = _ENVIRONMENT | self.environment

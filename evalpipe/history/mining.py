@@ -5,6 +5,7 @@ A second look may go on where an earlier one ended: it is told what that one fou
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -33,8 +34,10 @@ MINING_VERSION: Final = 3
 
 _NO_PROBLEM: Final = Problem(ProblemSource.commit_message, "")
 
-# So many changes share a git process that reads contents; twice as many are held in memory.
-_BATCH: Final = 4096
+# So many changes share a git process that reads contents. With more, what it says would not fit into its pipe and it
+# would wait; that is also why two batches are under way while the rows of a third are made.
+_BATCH: Final = 2048
+_UNDER_WAY: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +82,17 @@ class Mining:
             authors = mainline_authors(self._repository, self._after, WINDOW)
         names = [self._rules.mainline] if self._rules.mainline else []
         changes = changes_of(commits, names, authors, self._rules.repository)
-        ahead: _Batch | None = None
+        waiting: deque[_Batch] = deque()
         try:
             while batch := list(islice(changes, _BATCH)):
-                current = ahead
-                ahead = _Batch(self._repository, self._paths, self._rules.max_files, batch)
-                if current is not None:
-                    yield from self._rows(current)
-            if ahead is not None:
-                yield from self._rows(ahead)
+                waiting.append(_Batch(self._repository, self._paths, self._rules.max_files, batch))
+                if len(waiting) > _UNDER_WAY:
+                    yield from self._rows(waiting.popleft())
+            while waiting:
+                yield from self._rows(waiting.popleft())
         finally:
-            if ahead is not None:
-                ahead.contents.close()
+            for left in waiting:
+                left.contents.close()
 
     def _rows(self, batch: _Batch) -> Iterator[Candidate]:
         try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import IO, Final
 
 from evalpipe.history.errors import CommitMissing, GitFailed, ObjectMissing
-from evalpipe.history.git_command import GitCommand
+from evalpipe.history.git_command import GitCommand, incomplete
 
 REGULAR_FILE: Final = 0o100644
 EXECUTABLE_FILE: Final = 0o100755
@@ -86,8 +86,9 @@ class ObjectReader:
         while header := stdout.readline():
             oid, kind, *size = header.split()
             if kind != b"blob":
-                found = "is not there" if kind == b"missing" else f"is a {kind.decode()}"
-                raise ObjectMissing(f"blob {oid.decode()} {found} in {self.command.git_dir}; update the mirror")
+                if kind == b"missing":
+                    raise incomplete(str(self.command.git_dir), oid.decode())
+                raise ObjectMissing(f"{oid.decode()} is a {kind.decode()} in {self.command.git_dir}, and no blob")
             length = int(size[0])
             if largest is not None and length > largest:
                 for start in range(0, length, largest):

@@ -25,7 +25,7 @@ from evalpipe.history.errors import (
     ShallowRepository,
     SourceUnreachable,
 )
-from evalpipe.history.git_command import GitCommand, GitResult, without_credentials
+from evalpipe.history.git_command import GitCommand, GitResult, incomplete, missing_object, without_credentials
 from evalpipe.history.objects import ObjectReader, checked_id
 
 _BRANCHES: Final = "refs/heads/"
@@ -90,6 +90,23 @@ class Repository(ObjectReader):
             self.command.run("update-ref", "-z", "--stdin", stdin=orders.encode("ascii"))
             self.command.run("pack-refs", "--all")
 
+    def adopt(self, source: ObjectReader, commit: str) -> None:
+        """Take a commit that was made in another git directory, with all that it reaches, into a mirror for good."""
+        made = "refs/heads/made"
+        source.command.run("update-ref", made, checked_id(commit))
+        with _exclusive(_lock_of(self.path)):
+            self.command.run(
+                "fetch",
+                f"--upload-pack={_UPLOAD_PACK}",
+                "--quiet",
+                "--no-tags",
+                "--no-write-fetch-head",
+                "--no-auto-gc",
+                "--",
+                str(source.command.git_dir),
+                f"{made}:{_KEPT}{commit}",
+            )
+
     def diff(self, old: str, new: str, paths: Iterable[bytes] | None = None) -> bytes:
         """The robust patch between two commits or trees; see `diffs.diff_trees`."""
         return diff_trees(self.command, old, new, paths)
@@ -119,7 +136,7 @@ def update_mirror(source: str, mirror: Path) -> Repository:
 
     Branches that were rewritten or deleted at the source are so in the mirror too; commits that were
     `keep`-ed stay. A call that was killed half way is repaired by the next one; calls for one mirror wait for
-    each other. Raises NotARepository, EmptyRepository, ShallowRepository or SourceUnreachable.
+    each other. Raises NotARepository, EmptyRepository, ShallowRepository, ObjectMissing or SourceUnreachable.
     """
     mirror.parent.mkdir(parents=True, exist_ok=True)
     described = _describe(source)
@@ -202,6 +219,9 @@ def _fetch_error(source: str, result: GitResult) -> HistoryError:
         )
     if "does not appear to be a git repository" in complaint or "not a git repository" in complaint:
         return _not_a_repository(source, complaint)
+    oid = missing_object(complaint)
+    if oid is not None:
+        return incomplete(source, oid)
     return SourceUnreachable(
         f"cannot fetch from {source}; check that it is reachable and complete, with the credentials "
         f"of this machine. git says: {complaint}"

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from evalpipe.history.decision import MiningReason
+from evalpipe.history.errors import ObjectMissing
 from evalpipe_tests.history.builder import EXECUTABLE, LINK, SUBMODULE, Builder, File, git
 from evalpipe_tests.history.mining import WORK, mined, only
 
@@ -79,3 +80,13 @@ def test_patches_in_pieces_are_whole(clock: Builder, monkeypatch: pytest.MonkeyP
     for piece in (1, 40, 41, 42, 300):
         monkeypatch.setattr("evalpipe.history.evidence._CHUNK", piece)
         assert mined(clock) == whole
+
+
+@pytest.mark.parametrize("gone", ["{}:src/clock.py", "{}~1^{{tree}}", "{}:src", "{}^"])
+def test_missing_object_is_named_with_the_way_out(clock: Builder, gone: str) -> None:
+    clock.commit(WORK, "Repair")
+    tip = clock.commit({b"src/clock.py": b"3\n", b"tests/test_clock.py": b"3\n"}, "Repair again")
+    oid = git(clock.path, "rev-parse", gone.format(tip)).decode().strip()
+    (clock.path / "objects" / oid[:2] / oid[2:]).unlink()
+    with pytest.raises(ObjectMissing, match=f"{clock.path} lacks the object {oid}.*--refetch"):
+        mined(clock)

@@ -19,6 +19,7 @@ from evalpipe.history.errors import (
     ShallowRepository,
     SourceUnreachable,
 )
+from evalpipe.history.git_command import missing_object
 from evalpipe.history.mining import Mining
 from evalpipe.history.repository import Repository, update_mirror
 from evalpipe.history.scratch import ScratchObjects
@@ -115,6 +116,39 @@ def test_shallow_source_is_refused_with_the_way_out(tmp_path: Path, as_source: C
     with pytest.raises(ShallowRepository, match="git fetch --unshallow"):
         update_mirror(as_source(tmp_path / "shallow.git"), tmp_path / "mirror.git")
     assert not (tmp_path / "mirror.git").exists()
+
+
+def test_partial_source_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    source = Builder(tmp_path / "source.git")
+    source.commit({b"a": b"1"})
+    git(source.path, "config", "uploadpack.allowFilter", "true")
+    git(tmp_path, "clone", "--quiet", "--bare", "--filter=blob:none", f"file://{source.path}", "partial.git")
+    blob = git(source.path, "rev-parse", "main:a").decode().strip()
+    source.path.rename(tmp_path / "gone.git")
+    with pytest.raises(ObjectMissing, match=f"partial.git lacks the object {blob}.*git fetch --refetch --no-filter"):
+        update_mirror(str(tmp_path / "partial.git"), tmp_path / "mirror.git")
+    assert not (tmp_path / "mirror.git").exists()
+
+
+@pytest.mark.parametrize(
+    "complaint",
+    [
+        "fatal: unable to read {}",
+        "fatal: unable to read tree ({})",
+        "error: unable to read sha1 file of src/a.py ({})",
+        "error: Could not read {}\nfatal: Failed to traverse parents of commit 1",
+        "fatal: missing blob object '{}'",
+        "fatal: bad object {}",
+        "fatal: bad tree object {}",
+        "remote: fatal: could not fetch {} from promisor remote",
+        "fatal: loose object {} (stored in objects/aa/bb) is corrupt",
+    ],
+)
+def test_every_complaint_of_git_about_a_missing_object_is_understood(complaint: str) -> None:
+    for oid in ("a1" * 20, "b2" * 32):
+        assert missing_object(complaint.format(oid)) == oid
+    assert missing_object("fatal: bad pack header") is None
+    assert missing_object(f"fatal: remote error: upload-pack: not our ref {'a1' * 20}") is None
 
 
 def test_unreachable_source_hides_the_password(tmp_path: Path) -> None:

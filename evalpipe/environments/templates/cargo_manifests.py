@@ -2,7 +2,7 @@
 
 import posixpath
 import tomllib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +17,11 @@ _DEPENDENCIES = ("dependencies", "dev-dependencies", "build-dependencies", "dev_
 
 @dataclass(frozen=True, slots=True)
 class CargoWorkspace:
-    """A folder in which Cargo is run: the manifests of its crates with its own, and the names of these crates."""
+    """A folder in which Cargo is run: the manifests of its crates with its own, and these with their versions."""
 
     folder: bytes
     manifests: tuple[bytes, ...]
-    names: tuple[str, ...]
+    versions: Mapping[str, str]
 
     @property
     def lock(self) -> bytes:
@@ -56,9 +56,22 @@ def _workspace(tree: ProjectTree, top: bytes) -> CargoWorkspace:
         wanted += [
             inner for inner in (joined(folder, name) for name in _path_dependencies(manifest)) if inner is not None
         ]
-    packages = (manifest.get("package") for manifest in found.values())
-    names = {str(package["name"]) for package in packages if isinstance(package, dict) and "name" in package}
-    return CargoWorkspace(top, tuple(sorted(found)), tuple(sorted(names)))
+    versions = dict(filter(None, map(_name_and_version, found.values())))
+    inherited = _table(_table(found.get(posixpath.join(top, MANIFEST)), "workspace"), "package").get("version", "0")
+    versions = {name: version or str(inherited) for name, version in sorted(versions.items())}
+    return CargoWorkspace(top, tuple(sorted(found)), versions)
+
+
+def _name_and_version(manifest: dict[str, Any]) -> tuple[str, str] | None:
+    """Those of the package of a manifest; the version is empty when it is that of the workspace."""
+    package = _table(manifest, "package")
+    version = package.get("version", "0")
+    return (str(package["name"]), version if isinstance(version, str) else "") if "name" in package else None
+
+
+def _table(table: object, key: str) -> dict[str, Any]:
+    inner = table.get(key) if isinstance(table, dict) else None
+    return inner if isinstance(inner, dict) else {}
 
 
 def _read(tree: ProjectTree, path: bytes) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 It is filled by the very command that tests use, because no other knows all that it asks for: Surefire, for one,
 chooses its provider when the tests begin. The Java of the tests is told to print its version and end, so none runs.
-Nothing of the project itself stays in the repository: its modules must come from the tree under test.
+The versions that the project itself makes do not stay in the repository: they must come from the tree under test.
 """
 
 import os
@@ -12,6 +12,7 @@ from importlib import resources
 
 from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, NoRecipe, Project, Recipe
 from evalpipe.environments.templates.maven_poms import MavenProject, maven_projects
+from evalpipe.environments.templates.released_copies import newer_copies_script
 from evalpipe.runners.suite import PREPARE_SCRIPT
 
 NAME = "maven"
@@ -83,20 +84,27 @@ class MavenTemplate:
         if not projects:
             raise NoRecipe("template `maven` found no pom.xml; for a build by Gradle there is `template: gradle`")
         fetch = [_BEGIN, *(_in_folder(one, _FETCH) for one in projects)]
-        own = sorted({artifact for one in projects for artifact in one.artifacts})
-        remove = [f"rm -rf {_REPOSITORY}/{shlex.quote(artifact)}" for artifact in own]
+        own = {name: version for one in projects for name, version in one.own.items()}
+        remove = [f"rm -rf {_REPOSITORY}/{shlex.quote(_place(*item))}" for item in sorted(own.items())]
         return Recipe(
             NAME,
             VERSION,
             steps=(*project.setup, "\n".join(fetch), "\n".join([*remove, _FINISH])),
             env={"MAVEN_OPTS": _OPTIONS},
             files={PREPARE_SCRIPT: _PREPARE.encode(), _TRUST: _program("TrustStore.java")},
+            check=newer_copies_script(own, project.version),
             decided_by=tuple(sorted({path for one in projects for path in one.deciding})),
         )
 
 
 def _in_folder(project: MavenProject, script: str) -> str:
     return f"(\ncd {shlex.quote(os.fsdecode(posixpath.join(b'.', project.folder)))}\n{script}\n)"
+
+
+def _place(name: str, version: str) -> str:
+    """Where a local repository has one version of what is called `group:artifact`."""
+    group, _, artifact = name.partition(":")
+    return posixpath.join(*group.split("."), artifact, version)
 
 
 def _program(name: str) -> bytes:

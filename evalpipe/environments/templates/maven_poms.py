@@ -1,7 +1,7 @@
 """Reads Maven's poms: which builds a tree has, and the artifacts that each of them makes."""
 
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
@@ -13,10 +13,10 @@ POM = b"pom.xml"
 
 @dataclass(frozen=True, slots=True)
 class MavenProject:
-    """A folder in which Maven is run. `artifacts` are the folders of what it makes, in a local repository."""
+    """A folder in which Maven is run. `own` are the versions of what it makes, by `group:artifact`."""
 
     folder: bytes
-    artifacts: tuple[str, ...]
+    own: Mapping[str, str]
     deciding: tuple[bytes, ...]
 
 
@@ -40,8 +40,8 @@ def _project(tree: ProjectTree, folder: bytes) -> MavenProject:
         wanted += _named(path, poms[path])
     settings = posixpath.join(folder, b".mvn/")
     deciding = {*poms, *(path for path in tree.paths if path.startswith(settings) and b"/wrapper/" not in path)}
-    artifacts = {artifact for pom in poms.values() if (artifact := _artifact(pom)) is not None}
-    return MavenProject(folder, tuple(sorted(artifacts)), tuple(sorted(deciding)))
+    own = dict(filter(None, map(_artifact, poms.values())))
+    return MavenProject(folder, dict(sorted(own.items())), tuple(sorted(deciding)))
 
 
 def _named(path: bytes, pom: ElementTree.Element) -> Iterator[bytes]:
@@ -56,12 +56,12 @@ def _named(path: bytes, pom: ElementTree.Element) -> Iterator[bytes]:
             yield place if place.endswith(b".xml") else posixpath.join(place, POM)
 
 
-def _artifact(pom: ElementTree.Element) -> str | None:
-    group = pom.findtext("groupId") or pom.findtext("parent/groupId")
+def _artifact(pom: ElementTree.Element) -> tuple[str, str] | None:
+    group, version = (pom.findtext(name) or pom.findtext(f"parent/{name}") for name in ("groupId", "version"))
     artifact = pom.findtext("artifactId")
     if not group or not artifact:
         return None
-    return f"{group.strip().replace('.', '/')}/{artifact.strip()}"
+    return f"{group.strip()}:{artifact.strip()}", (version or "0").strip()
 
 
 def _read(tree: ProjectTree, path: bytes) -> ElementTree.Element:

@@ -12,6 +12,7 @@ from importlib import resources
 
 from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, NoRecipe, Project, Recipe
 from evalpipe.environments.templates.node_manifests import NodeProject, Tool, node_projects
+from evalpipe.environments.templates.released_copies import newer_copies_script
 from evalpipe.runners.suite import INSTALLED_FOLDER
 
 NAME = "node"
@@ -102,6 +103,9 @@ class NodeTemplate:
             env=env,
             files={path: _program(path) for path in (_LAY, _SCRIPTS)},
             decided_by=tuple(sorted({path for one in projects for path in one.deciding})),
+            check=newer_copies_script(
+                {name: v for one in projects for name, v in one.own.items() if name}, project.version
+            ),
             # By this file yarn knows that it has been run.
             keeps=(".yarn/install-state.gz",) if any(one.tool is Tool.YARN_BERRY for one in projects) else (),
         )

@@ -3,6 +3,7 @@
 import json
 import posixpath
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -44,13 +45,17 @@ LOCKS = {
 
 @dataclass(frozen=True, slots=True)
 class NodeProject:
-    """A folder in which packages are installed. `version` is that of the tool, None for the npm of the image."""
+    """A folder in which packages are installed. `version` is that of the tool, None for the npm of the image.
+
+    `own` are the packages that the project itself makes, with their versions.
+    """
 
     folder: bytes
     tool: Tool
     version: str | None
     lock: bytes | None
     deciding: tuple[bytes, ...]
+    own: Mapping[str, str]
 
 
 def node_projects(tree: ProjectTree) -> list[NodeProject]:
@@ -70,7 +75,13 @@ def _project(tree: ProjectTree, folder: bytes) -> NodeProject:
         present = {name: path for name, path in present.items() if LOCKS[name].startswith(named[1])}
     lock = next(iter(present.values()), None)
     tool, version = _tool(tree, lock, named, pnpm=posixpath.join(folder, b"pnpm-workspace.yaml") in tree.paths)
-    return NodeProject(folder, tool, version, lock, _deciding(tree, folder, manifest, lock))
+    members = _workspace_manifests(tree, folder, manifest)
+    own = dict(_name_and_version(inner) for inner in (manifest, *(_read_json(tree, path) for path in members)))
+    return NodeProject(folder, tool, version, lock, _deciding(tree, folder, members, lock), own)
+
+
+def _name_and_version(manifest: dict[str, Any]) -> tuple[str, str]:
+    return str(manifest.get("name", "")), str(manifest.get("version", "0"))
 
 
 def _tool(tree: ProjectTree, lock: bytes | None, named: re.Match[str] | None, *, pnpm: bool) -> tuple[Tool, str | None]:
@@ -91,10 +102,10 @@ def _tool(tree: ProjectTree, lock: bytes | None, named: re.Match[str] | None, *,
     return Tool.NPM, None
 
 
-def _deciding(tree: ProjectTree, folder: bytes, manifest: dict[str, Any], lock: bytes | None) -> tuple[bytes, ...]:
+def _deciding(tree: ProjectTree, folder: bytes, members: list[bytes], lock: bytes | None) -> tuple[bytes, ...]:
     settings = (posixpath.join(folder, name) for name in _SETTINGS)
     kept_folders = tuple(posixpath.join(folder, name) for name in _SETTINGS_FOLDERS)
-    found = {posixpath.join(folder, MANIFEST), *_workspace_manifests(tree, folder, manifest)}
+    found = {posixpath.join(folder, MANIFEST), *members}
     found.update(path for path in settings if path in tree.paths)
     found.update(path for path in tree.paths if path.startswith(kept_folders))
     return tuple(sorted(found | ({lock} if lock else set())))

@@ -11,6 +11,7 @@ import shlex
 
 from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, NoRecipe, Project, Recipe
 from evalpipe.environments.templates.cargo_manifests import CargoWorkspace, cargo_workspaces
+from evalpipe.environments.templates.released_copies import newer_copies_script
 from evalpipe.runners.suite import PREPARE_SCRIPT
 
 NAME = "rust"
@@ -132,6 +133,9 @@ class RustTemplate:
             },
             files={PREPARE_SCRIPT: _PREPARE.encode()},
             decided_by=tuple(sorted({path for space in workspaces for path in space.deciding(project.tree.paths)})),
+            check=newer_copies_script(
+                {name: v for space in workspaces for name, v in space.versions.items()}, project.version
+            ),
             keeps=tuple(os.fsdecode(space.lock) for space in unlocked),
         )
 
@@ -141,4 +145,4 @@ def _in_folder(workspace: CargoWorkspace, script: str) -> str:
 
 
 def _remove_own(workspace: CargoWorkspace) -> str:
-    return "\n".join(f"remove_own {shlex.quote(name)}" for name in workspace.names)
+    return "\n".join(f"remove_own {shlex.quote(name)}" for name in workspace.versions)

@@ -58,9 +58,9 @@ def test_manifests_of_the_workspace_and_settings_decide_and_others_do_not() -> N
     manifest = {"workspaces": {"packages": ["packages/*", "./apps/web", "!packages/old"]}}
     files = {
         "package.json": json.dumps(manifest),
-        "packages/a/package.json": "",
+        "packages/a/package.json": '{"name": "@shop/a", "version": "1.2.0"}',
         "packages/a/tests/fixture/package.json": "",
-        "apps/web/package.json": "",
+        "apps/web/package.json": "{}",
         "examples/x/package.json": "",
         "node_modules/kept/package.json": "",
         "yarn.lock": _BERRY.format(6),

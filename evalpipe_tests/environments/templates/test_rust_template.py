@@ -33,7 +33,7 @@ def test_a_workspace_is_its_members_and_what_they_point_to() -> None:
         "rust-toolchain.toml": "",
     }
     (workspace,) = cargo_workspaces(MemoryTree(files))
-    assert workspace.names == ("a", "fork", "helper", "shared", "the-cli", "u")
+    assert list(workspace.versions) == ["a", "fork", "helper", "shared", "the-cli", "u"]
     recipe = _recipe(files)
     assert set(recipe.decided_by) == {
         path.encode()

@@ -89,6 +89,14 @@ class ValidationConfig(ConfigModel):
     memory: Memory = Field(default=2 * 1024**3, description="memory of the container, as 512m or 2g")
     cpus: Positive = Field(default=1.0, description="processors of the container")
     pids: Count = Field(default=512, description="processes and threads in the container")
+    suite: Literal["whole", "affected"] = Field(
+        default="whole",
+        description="`affected` runs the test files of the change, of its modules, and those that import its sources",
+    )
+    stress: bool = Field(
+        default=True,
+        description="whether what looks valid runs in another order, clock, locale, time zone and hostname too",
+    )
     admit_compile_only: bool = Field(
         default=False,
         description="whether a `compile_only` candidate becomes a task when its text names what its tests miss",

@@ -1,6 +1,6 @@
 """Grading: the overlay, the run, the verdict."""
 
-from evalpipe.grading.grade import GRADER_VERSION, Grading, grade, verdict_key
+from evalpipe.grading.grade import GRADER_VERSION, Grading, grade, limits_of, verdict_key
 from evalpipe.grading.verdict import ExpectedIn, Judgement, UnmetTest, Verdict, judge_report
 
 __all__ = [
@@ -12,5 +12,6 @@ __all__ = [
     "Verdict",
     "grade",
     "judge_report",
+    "limits_of",
     "verdict_key",
 ]

@@ -94,6 +94,13 @@ VALIDATION_RUNS = pa.schema(
         _required("started_at", _TIME),
         _required("run_seconds", pa.float64()),
         _required("content_key", pa.string()),
+        # From here on optional, because older files do not have them. The last three are those of a summary.
+        pa.field("pass_class", pa.string()),
+        pa.field("suite_run", pa.string()),
+        pa.field("suite", pa.string()),
+        pa.field("suite_files", pa.list_(pa.binary())),
+        pa.field("conditions", _TEXTS),
+        pa.field("not_changed", _TEXTS),
     ]
 )
 
@@ -110,8 +117,12 @@ VALIDATED_TASKS = pa.schema(
         _required("validated_on", _TEXTS),
         _required("image_digest", pa.string()),
         _required("after_seconds", pa.float64()),
-        # The names that the tests of a compile_only candidate miss before the change; older files do not have it.
+        # From here on optional, because older files do not have them. `missing_names`: what the tests of a
+        # compile_only candidate miss before the change; `suite_files`: null for the whole suite.
         pa.field("missing_names", _TEXTS),
+        pa.field("need_network", _TEXTS),
+        pa.field("quarantine_causes", pa.list_(pa.struct([("test_id", pa.string()), ("cause", pa.string())]))),
+        pa.field("suite_files", pa.list_(pa.binary())),
     ]
 )
 
@@ -254,6 +265,8 @@ SCHEMAS: dict[str, pa.Schema] = {
     "candidate_commits": CANDIDATE_COMMITS,
     "task_images": TASK_IMAGES,
     "validation_runs": VALIDATION_RUNS,
+    # The runs of a pass that is not whole yet, one file each.
+    "suite_runs": VALIDATION_RUNS,
     "validated_tasks": VALIDATED_TASKS,
     "calibration": CALIBRATION,
     "agent_runs": AGENT_RUNS,

@@ -2,6 +2,7 @@
 
 import fcntl
 import re
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -67,6 +68,10 @@ class Lake:
 
     def has(self, table: str, *parts: str) -> bool:
         return self.path(table, *parts).exists()
+
+    def remove(self, table: str, *prefix: str) -> None:
+        """Remove every partition of `table` below the folder `prefix`."""
+        shutil.rmtree(self._folder(table, *prefix), ignore_errors=True)
 
     def rows(self, table: str, *parts: str) -> list[dict[str, Any]]:
         """Return the rows of one partition as dicts; an absent partition has none.

@@ -12,7 +12,7 @@ from evalpipe.config import AgentConfig, SweepConfig, Workspace
 from evalpipe.pipeline.history_assets import history_assets
 from evalpipe.pipeline.jobs import calibrate_job, dagster_name, history_jobs, sweep_jobs
 from evalpipe.pipeline.report_assets import report_assets
-from evalpipe.pipeline.schedules import quarterly_schedule, sweep_sensors
+from evalpipe.pipeline.schedules import follow_up_sensors, quarterly_schedule, sweep_sensors
 from evalpipe.pipeline.sweep_assets import agent_assets
 from evalpipe.pipeline.task_set_assets import TaskSetAssets, freeze_job, task_set_assets
 from evalpipe.stages.bench import Workbench
@@ -44,7 +44,9 @@ def build_definitions(workspace: Workspace, bench: Workbench | None = None) -> d
         parts.problems.append(str(problem))
     if repositories.items:
         parts.assets += history_assets(repositories.items)
-        parts.jobs += [*history_jobs(), freeze_job(repositories.items)]
+        of_history = {job.name: job for job in history_jobs()}
+        parts.jobs += [*of_history.values(), freeze_job(repositories.items)]
+        parts.sensors += follow_up_sensors(repositories.items, of_history)
     sets = dict(_load_sets(workspace, parts, with_history=bool(repositories.items)))
     live = {sweep.name: sweep for sweep in sweeps.items.values() if not sweep.archived}
     for name in _distinct(parts, "sweep", live):

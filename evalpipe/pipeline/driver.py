@@ -20,6 +20,7 @@ from evalpipe.environments import BuildStatus
 from evalpipe.lake import DiskFullError
 from evalpipe.pipeline import jobs
 from evalpipe.pipeline.assembly import build_definitions
+from evalpipe.pipeline.due_passes import due_passes, runs_over
 from evalpipe.pipeline.partitions import CANDIDATES, RANGE_END, RANGE_START, samples_between
 from evalpipe.pipeline.task_set_assets import LEFT_OUT, task_set_key
 from evalpipe.sandbox.owners import is_leftover, owner_id
@@ -27,10 +28,9 @@ from evalpipe.stages.attempts import is_attempted
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.calibrating import calibration_rows, is_calibrated
 from evalpipe.stages.gradings import is_graded
-from evalpipe.stages.images import images_of
 from evalpipe.stages.side_by_side import mine_ahead
 from evalpipe.stages.sweeps import AgentSweep, SampleKey, load_sweep_task_set, open_agent_sweep, sample_keys
-from evalpipe.stages.validating import ValidationPass, is_validated, second_pass_due
+from evalpipe.stages.validating import ValidationPass
 from evalpipe.tasks import Sampling
 
 OWNER_TAG = "evalpipe/owner"
@@ -127,11 +127,14 @@ class Driver:
         ops = {"validation_runs": {"config": {"same_day": same_day}}}
         waiting: list[str] = []
         for validation_pass in ValidationPass:
-            due = [key for config in ready for key in self._due_passes(config, newest, validation_pass)]
-            if validation_pass is ValidationPass.SECOND and not same_day:
-                waiting = [key for key in due if not second_pass_due(self.bench, key)]
-            for first, last in self._ranges([key for key in due if key not in set(waiting)]):
-                tags = {RANGE_START: f"{first}|{validation_pass}", RANGE_END: f"{last}|{validation_pass}"}
+            known = self._materialized(["validation_runs"])
+            found = due_passes(self.bench, ready, validation_pass, known, newest=newest, same_day=same_day)
+            if validation_pass is ValidationPass.SECOND:
+                waiting = found.waiting
+            # The lake is the truth: Dagster's state may be younger than it, for it can be deleted without loss.
+            self.instance.add_dynamic_partitions(str(CANDIDATES.name), found.due)
+            order = self.instance.get_dynamic_partitions(str(CANDIDATES.name))
+            for tags in runs_over(order, found, validation_pass):
                 self._collect(failures, jobs.VALIDATE, tags=tags, ops=ops)
         for config in repositories:
             self._collect(failures, jobs.JUDGE, partition=config.name)
@@ -225,34 +228,6 @@ class Driver:
             f"{repository}: the environment was not built ({row['status']}):\n{row['log_tail']}" for row in rows
         ]
         return False
-
-    def _due_passes(self, config: RepositoryConfig, newest: int | None, validation_pass: ValidationPass) -> list[str]:
-        """The kept candidates (the `newest` ones) for which a pass has not run, or not on what is there now."""
-        known = self._materialized(["validation_runs"])
-        images = images_of(self.bench, config.name)
-        rows = self.bench.lake.rows("candidate_commits", config.name)
-        kept = [row for row in rows if row["reason"] == "kept"]
-        return [
-            row["candidate_id"]
-            for row in (kept if newest is None else kept[-newest:])
-            if images.get(row["candidate_id"], {}).get("status") == BuildStatus.BUILT
-            and (
-                f"{row['candidate_id']}|{validation_pass}" not in known
-                or not is_validated(self.bench, config, row, validation_pass)
-            )
-        ]
-
-    def _ranges(self, candidates: Sequence[str]) -> Iterable[tuple[str, str]]:
-        """Cut `candidates` into stretches that lie side by side in the order of the partitions."""
-        # The lake is the truth: Dagster's state may be younger than it, for it can be deleted without loss.
-        self.instance.add_dynamic_partitions(str(CANDIDATES.name), list(candidates))
-        order = {key: place for place, key in enumerate(self.instance.get_dynamic_partitions(str(CANDIDATES.name)))}
-        places = sorted((order[key], key) for key in candidates)
-        start = 0
-        for index in range(1, len(places) + 1):
-            if index == len(places) or places[index][0] != places[index - 1][0] + 1:
-                yield places[start][1], places[index - 1][1]
-                start = index
 
 
 def set_dagster_home(workspace: Workspace) -> None:

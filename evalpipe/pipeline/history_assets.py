@@ -11,8 +11,10 @@ from evalpipe.pipeline.partitions import CANDIDATE_PASSES, CANDIDATES, checked_k
 from evalpipe.reports import funnel_markdown
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.images import build_images
+from evalpipe.stages.judging import judge_candidates
 from evalpipe.stages.mining import mine_repository, mining_funnel, stored_validation_funnel
-from evalpipe.stages.validating import ValidationPass, judge_candidates, validate_candidate
+from evalpipe.stages.validating import ValidationPass, validate_candidate, validation_limits
+from evalpipe.stages.validation_rows import is_test, summaries
 
 GROUP = "history"
 VALIDATION_BATCH = 40
@@ -82,7 +84,7 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
         pool="boxes",
     )
     def validation_runs(context: dg.AssetExecutionContext, config: ValidationOptions, bench: Bench) -> BatchResults:
-        """Both sides of each candidate, before and after the change: one row for each test outcome."""
+        """Both sides of each candidate, and the after side under stress: one row for each test outcome."""
         candidates = {
             row["candidate_id"]: row for name in repositories for row in bench.lake.rows("candidate_commits", name)
         }
@@ -97,20 +99,24 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
                 bench, repository, candidate, ValidationPass(which), same_day=config.same_day, labels=labels
             )
             rows = bench.lake.rows("validation_runs", candidate_id, which)
+            if not rows:
+                return PartitionDone(
+                    "not wanted", {"stress": dg.MetadataValue.text("not wanted: it does not look valid")}
+                )
             return PartitionDone(
                 rows[0]["content_key"],
                 {
-                    "tests": dg.MetadataValue.int(sum(row["kind"] == "test" for row in rows)),
-                    "seconds": dg.MetadataValue.float(
-                        sum(row["run_seconds"] for row in rows if row["kind"] == "summary")
-                    ),
+                    "tests": dg.MetadataValue.int(sum(map(is_test, rows))),
+                    "seconds": dg.MetadataValue.float(sum(row["run_seconds"] for row in summaries(rows))),
+                    "suite_runs": dg.MetadataValue.text(", ".join(row["suite_run"] for row in summaries(rows))),
                 },
             )
 
         failed: dict[str, str] = {}
-        for which in ValidationPass:  # a second pass needs its first
+        workers = max(bench.boxes_at_once([validation_limits(one)]) for one in repositories.values())
+        for which in ValidationPass:  # the first one first: the others need it
             batch = [key for key in context.partition_keys if key.endswith(f"|{which.value}")]
-            failed |= run_batch(context, bench, batch, work, workers=bench.boxes_at_once)
+            failed |= run_batch(context, bench, batch, work, workers=workers)
         yield from end_batch(context, failed, len(context.partition_keys))
 
     @dg.asset(

@@ -7,6 +7,7 @@ import dagster as dg
 
 from evalpipe.agents import OUTCOME_RULES, AttemptOutcome
 from evalpipe.config import AgentConfig, SweepConfig, digest
+from evalpipe.grading import limits_of
 from evalpipe.pipeline.batch import BatchResults, PartitionDone, PartitionFailed, end_batch, run_batch
 from evalpipe.pipeline.history_assets import Bench
 from evalpipe.pipeline.jobs import dagster_name
@@ -73,7 +74,8 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
             )
 
         keys = context.partition_keys
-        yield from end_batch(context, run_batch(context, bench, keys, work, workers=bench.boxes_at_once), len(keys))
+        workers = bench.boxes_at_once([part.limits()])
+        yield from end_batch(context, run_batch(context, bench, keys, work, workers=workers), len(keys))
 
     @dg.asset(
         key=[sweep.name, agent.name, "graded_results"],
@@ -104,7 +106,8 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
             )
 
         keys = context.partition_keys
-        failed = run_batch(context, bench, keys, work, workers=bench.boxes_at_once)
+        workers = bench.boxes_at_once(map(limits_of, part.task_set.tasks.values()))
+        failed = run_batch(context, bench, keys, work, workers=workers)
         context.log.info(f"verdicts: {dict(verdicts)}")
         yield from end_batch(context, failed, len(keys))
 

@@ -9,6 +9,7 @@ import dagster as dg
 from pydantic import Field
 
 from evalpipe.config import RepositoryConfig
+from evalpipe.grading import limits_of
 from evalpipe.pipeline.batch import BatchResults, PartitionDone, PartitionFailed, end_batch, run_batch
 from evalpipe.pipeline.history_assets import Bench
 from evalpipe.pipeline.partitions import task_partitions
@@ -95,7 +96,8 @@ def task_set_assets(folder: Path, *, with_history: bool) -> TaskSetAssets:
             )
 
         keys = context.partition_keys
-        yield from end_batch(context, run_batch(context, bench, keys, work, workers=bench.boxes_at_once), len(keys))
+        workers = bench.boxes_at_once(map(limits_of, current.tasks.values()))
+        yield from end_batch(context, run_batch(context, bench, keys, work, workers=workers), len(keys))
 
     @dg.asset_check(asset=calibration.key, blocking=True, name="reference_resolved_and_empty_not")
     def calibrated(bench: Bench) -> dg.AssetCheckResult:

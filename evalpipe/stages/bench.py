@@ -3,7 +3,7 @@
 import datetime as dt
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +17,8 @@ from evalpipe.history import Repository, remove_abandoned_scratch
 from evalpipe.lake import Lake
 from evalpipe.runners import Runner
 from evalpipe.runners.catalog import RunnerSettings, make_runner
-from evalpipe.sandbox import DockerSandbox, Sandbox, choose_sandbox
+from evalpipe.sandbox import DockerSandbox, Limits, Room, Sandbox, choose_sandbox
+from evalpipe.validation import BoxFacts
 
 SANDBOX_VARIABLE = "EVALPIPE_SANDBOX"
 SandboxKind = Literal["auto", "docker", "process"]
@@ -52,6 +53,8 @@ class Workbench:
     clock: Clock = utc_now
     progress: Progress = no_progress
     sandbox_kind: SandboxKind | None = None
+    box_facts: dict[str, BoxFacts] = field(default_factory=dict)
+    """What boxes of an environment offer to the stress pass, as far as it was asked."""
     _mirrors: dict[str, Repository] = field(default_factory=dict)
 
     @cached_property
@@ -81,9 +84,14 @@ class Workbench:
         return ProcessEnvironmentBuilder(self.workspace.lake_dir / "environments")
 
     @cached_property
-    def boxes_at_once(self) -> int:
-        """How many boxes run side by side: one for each processor."""
-        return max(1, os.cpu_count() or 1)
+    def room(self) -> Room:
+        """Holds boxes back while the machine, or the engine's, carries no more. Raises EngineUnavailable."""
+        return Room(self.sandbox.capacity())
+
+    def boxes_at_once(self, limits: Iterable[Limits]) -> int:
+        """How many boxes run side by side when each may need the most that any of `limits` grants."""
+        found = [self.room.capacity.boxes(one) for one in limits]
+        return min(found, default=1)
 
     def mirror(self, name: str) -> Repository:
         """The mirror of a repository that was mined before."""

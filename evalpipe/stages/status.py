@@ -10,7 +10,7 @@ from evalpipe.stages.bench import Workbench
 from evalpipe.stages.calibrating import calibration_rows, is_calibrated
 from evalpipe.stages.reporting import report_path
 from evalpipe.stages.sweeps import find_agent_sweep, load_sweep_task_set, sample_keys
-from evalpipe.stages.validating import ValidationPass, second_pass_done, second_pass_due
+from evalpipe.stages.validating import SIDES, ValidationPass, second_pass_done, second_pass_due
 from evalpipe.tasks import LoadedTaskSet, TaskSetError, frozen_sets, load_task_set
 from evalpipe.validation import ValidationClass
 
@@ -96,7 +96,7 @@ def workspace_status(bench: Workbench) -> WorkspaceStatus:
 def _repository(bench: Workbench, name: str) -> RepositoryStatus:
     rows = bench.lake.rows("candidate_commits", name)
     kept = [row["candidate_id"] for row in rows if row["reason"] == "kept"]
-    done = {one: {key for key in kept if bench.lake.has("validation_runs", key, one)} for one in ValidationPass}
+    done = {one: {key for key in kept if bench.lake.has("validation_runs", key, one)} for one in SIDES}
     classes: dict[str, int] = {}
     for row in bench.lake.rows("validated_tasks", name):
         classes[row["validation_class"]] = classes.get(row["validation_class"], 0) + 1

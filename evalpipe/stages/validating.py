@@ -1,36 +1,52 @@
-"""Stages `validation_runs` and `validated_tasks`: both sides of a candidate, twice, and what they show."""
+"""Stage `validation_runs`: a candidate's passes, each done once: two on different days, and one under stress."""
 
-import datetime as dt
 import hashlib
 import json
+from dataclasses import replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from evalpipe.config import RepositoryConfig
 from evalpipe.lake import Row
-from evalpipe.runners import RunStatus, SuiteReport, TestOutcome, TestResult
-from evalpipe.runners.suite import SuiteRun
+from evalpipe.runners import SuiteReport
 from evalpipe.sandbox import Limits
 from evalpipe.stages.bench import Workbench, runner_for
 from evalpipe.stages.images import environment_of, images_of
+from evalpipe.stages.pass_runs import PassPlace, PassRuns
+from evalpipe.stages.validation_rows import day_of, last_day, two_sides
 from evalpipe.validation import (
+    AFTER,
+    BEFORE,
+    WITH_NETWORK,
     ChangeUnderTest,
-    Side,
+    RunName,
+    Suite,
     TwoSides,
     ValidationClass,
-    ValidationFinding,
-    judge,
-    run_side,
+    judge_pass,
+    needs_separate_runs,
+    stress_plan,
+    worth_a_comparison,
 )
 
-VALIDATION_VERSION = "1"
+VALIDATION_VERSION = "2"
 """Part of every content key: raise it when the same run may be stored or judged otherwise."""
 
 
 class ValidationPass(StrEnum):
-    """The two passes, which are to lie on different days."""
+    """Two passes over both sides, which are to lie on different days, and one over the after side under stress."""
 
     FIRST = "first"
     SECOND = "second"
+    STRESS = "stress"
+
+
+SIDES = (ValidationPass.FIRST, ValidationPass.SECOND)
+"""The passes that run both sides."""
+
+
+class FirstPassMissing(Exception):
+    """Another pass was asked for before the first, or the first ran on what is not there any more."""
 
 
 class SecondPassTooEarly(Exception):
@@ -46,37 +62,51 @@ def validate_candidate(
     same_day: bool,
     labels: dict[str, str],
 ) -> bool:
-    """Run both sides of `candidate` and write every test's outcome; False when this was done before.
+    """Run a pass over `candidate` and write every test's outcome; False when this was done before, or is not wanted.
 
     The second pass waits for another day (UTC) than the first, unless `same_day` allows it: its tasks are then
-    provisional. Raises SecondPassTooEarly, EnvironmentNotReady and SandboxError.
+    provisional. A stress pass is wanted of what looks valid in the first. Raises FirstPassMissing,
+    SecondPassTooEarly, EnvironmentNotReady and SandboxError.
     """
-    place = (str(candidate["candidate_id"]), validation_pass.value)
-    environment = environment_of(bench, config.name, place[0])
-    key = _content_key(config, candidate, str(environment["image_digest"]))
-    known = bench.lake.rows("validation_runs", *place)
-    if known and known[0]["content_key"] == key:
+    candidate_id = str(candidate["candidate_id"])
+    environment = environment_of(bench, config.name, candidate_id)
+    image_digest = str(environment["image_digest"])
+    key = content_key(config, candidate, image_digest)
+    if _stored(bench, candidate_id, validation_pass).content_key == key:
         return False
-    if validation_pass is ValidationPass.SECOND:
-        _require_another_day(bench, place[0], key, same_day=same_day)
-    started = bench.clock()
-    change = _change(candidate)
-    rows: list[Row] = []
-    for side in Side:
-        run = run_side(
-            bench.sandbox,
-            bench.builder.locate(str(environment["image_digest"])),
-            runner_for(config.runner),
-            bench.mirror(config.name),
-            change,
-            side,
-            validation_limits(config),
-            {**labels, "candidate": place[0], "pass": validation_pass.value},
-            preparation=config.runner.prepare,
-        )
-        rows += _rows(candidate, validation_pass, side, run, started, str(environment["image_digest"]), key)
-    bench.lake.write("validation_runs", rows, *place)
+    labels = {**labels, "candidate": candidate_id, "pass": validation_pass.value}
+    runs = _pass_runs(
+        bench, config, candidate, image_digest, PassPlace(candidate_id, validation_pass.value, key), labels
+    )
+    if validation_pass is not ValidationPass.STRESS:
+        if validation_pass is ValidationPass.SECOND:
+            _require_first(bench, candidate_id, key)
+            if not same_day:
+                _require_another_day(bench, candidate_id)
+        runs.finish(_run_sides(runs))
+        return True
+    if not _is_stressed(config, _require_first(bench, candidate_id, key)):
+        return False
+    first = two_sides(bench.lake.rows("validation_runs", candidate_id, ValidationPass.FIRST))
+    _run_stress(runs, first.after)
+    runs.finish(None)
     return True
+
+
+def _pass_runs(
+    bench: Workbench,
+    config: RepositoryConfig,
+    candidate: Row,
+    image_digest: str,
+    place: PassPlace,
+    labels: dict[str, str],
+) -> PassRuns:
+    environment = bench.builder.locate(image_digest)
+    change = ChangeUnderTest(
+        place.candidate_id, candidate["parent"], candidate["commit"], tuple(candidate["test_files"])
+    )
+    suite = Suite(environment, validation_limits(config), runner_for(config.runner), config.runner.prepare)
+    return PassRuns(bench, config, change, suite, place, image_digest, labels)
 
 
 def validation_limits(config: RepositoryConfig) -> Limits:
@@ -85,83 +115,8 @@ def validation_limits(config: RepositoryConfig) -> Limits:
     return Limits(limits.timeout_s, memory_bytes=limits.memory, cpus=limits.cpus, pids=limits.pids)
 
 
-def second_pass_due(bench: Workbench, candidate_id: str) -> bool:
-    """Whether the first pass is done and lies on an earlier day (UTC) than now."""
-    first = bench.lake.rows("validation_runs", candidate_id, ValidationPass.FIRST)
-    return bool(first) and _day(first[0]["started_at"]) < _day(bench.clock())
-
-
-def is_validated(bench: Workbench, config: RepositoryConfig, candidate: Row, validation_pass: ValidationPass) -> bool:
-    """Whether a pass has run on the candidate, its environment and its settings as they are now."""
-    known = bench.lake.rows("validation_runs", str(candidate["candidate_id"]), validation_pass)
-    image = images_of(bench, config.name).get(str(candidate["candidate_id"]))
-    if not known or image is None:
-        return False
-    return bool(known[0]["content_key"] == _content_key(config, candidate, str(image["image_digest"])))
-
-
-def second_pass_done(bench: Workbench, candidate_id: str) -> bool:
-    """Whether the second pass has run in the environment and on the content of the first."""
-    passes = [bench.lake.rows("validation_runs", candidate_id, one) for one in ValidationPass]
-    return all(passes) and len({rows[0]["content_key"] for rows in passes}) == 1
-
-
-def judge_candidates(bench: Workbench, config: RepositoryConfig) -> list[Row]:
-    """Classify every kept candidate of a repository, and write one row for each.
-
-    Passes count when they ran as the candidate would be run now: in the present environment and configuration.
-    """
-    images = images_of(bench, config.name)
-    rows: list[Row] = []
-    for candidate in bench.lake.rows("candidate_commits", config.name):
-        if candidate["reason"] != "kept":
-            continue
-        image = images.get(candidate["candidate_id"])
-        image_digest = str((image["image_digest"] if image else None) or "")
-        passes: dict[str, TwoSides] = {}
-        after_seconds = 0.0
-        for validation_pass in ValidationPass:
-            runs = bench.lake.rows("validation_runs", candidate["candidate_id"], validation_pass)
-            if runs and runs[0]["content_key"] == _content_key(config, candidate, image_digest):
-                passes[validation_pass] = _two_sides(runs)
-                after = [row["run_seconds"] for row in runs if row["side"] == Side.AFTER]
-                after_seconds = max(after_seconds, *after)
-        finding = judge(passes, candidate["test_files"])
-        if image and not image_digest:
-            finding = ValidationFinding(ValidationClass.ENVIRONMENT_FAILED, image["log_tail"] or image["status"])
-        rows.append(
-            {
-                "candidate_id": candidate["candidate_id"],
-                "repository": config.name,
-                "validation_class": finding.validation_class.value,
-                "evidence": finding.evidence,
-                "fail_to_pass": finding.fail_to_pass,
-                "pass_to_pass": finding.pass_to_pass,
-                "quarantined": finding.quarantined,
-                "provisional": finding.provisional,
-                "validated_on": sorted({sides.day for sides in passes.values()}),
-                "image_digest": image_digest,
-                "after_seconds": after_seconds,
-            }
-        )
-    bench.lake.write("validated_tasks", rows, config.name)
-    return rows
-
-
-def _require_another_day(bench: Workbench, candidate_id: str, key: str, *, same_day: bool) -> None:
-    first = bench.lake.rows("validation_runs", candidate_id, ValidationPass.FIRST)
-    if not first or first[0]["content_key"] != key:
-        raise SecondPassTooEarly(
-            f"{candidate_id}: the second pass comes after the first, which has not run on this environment yet"
-        )
-    if not same_day and _day(first[0]["started_at"]) >= _day(bench.clock()):
-        raise SecondPassTooEarly(
-            f"{candidate_id}: the first pass ran on this day ({_day(first[0]['started_at'])}, UTC), so the second is "
-            f"due from tomorrow; `--same-day` runs it now and marks the task provisional"
-        )
-
-
-def _content_key(config: RepositoryConfig, candidate: Row, image_digest: str) -> str:
+def content_key(config: RepositoryConfig, candidate: Row, image_digest: str) -> str:
+    """SHA-256 (hex) of all that decides how a candidate runs: its trees, environment, runner and limits."""
     content = [
         VALIDATION_VERSION,
         candidate["parent"],
@@ -170,88 +125,100 @@ def _content_key(config: RepositoryConfig, candidate: Row, image_digest: str) ->
         image_digest,
         config.runner.model_dump(mode="json"),
         # What becomes of a candidate afterwards does not change how it ran.
-        config.validation.model_dump(mode="json", exclude={"admit_compile_only"}),
+        config.validation.model_dump(mode="json", exclude={"admit_compile_only", "stress"}),
     ]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-def _change(candidate: Row) -> ChangeUnderTest:
-    return ChangeUnderTest(
-        candidate["candidate_id"], candidate["parent"], candidate["commit"], tuple(candidate["test_files"])
-    )
+def second_pass_due(bench: Workbench, candidate_id: str) -> bool:
+    """Whether the first pass is done and lies on an earlier day (UTC) than now."""
+    first = bench.lake.rows("validation_runs", candidate_id, ValidationPass.FIRST)
+    return bool(first) and last_day(first) < day_of(bench.clock())
 
 
-def _day(moment: dt.datetime) -> str:
-    return moment.astimezone(dt.UTC).date().isoformat()
-
-
-_SUMMARY = "summary"
-_UNCOLLECTED = "uncollected"
-_DUPLICATE = "duplicate"
-
-
-def _rows(
+def is_validated(
+    bench: Workbench,
+    config: RepositoryConfig,
     candidate: Row,
     validation_pass: ValidationPass,
-    side: Side,
-    run: SuiteRun,
-    started: dt.datetime,
-    image_digest: str,
-    key: str,
-) -> list[Row]:
-    """One row for the run itself, one for each test, and one for each file that could not be collected."""
-    common = {
-        "candidate_id": candidate["candidate_id"],
-        "repository": candidate["repository"],
-        "validation_pass": validation_pass.value,
-        "side": side.value,
-        "run_status": run.report.status.value,
-        "image_digest": image_digest,
-        "started_at": started,
-        "run_seconds": run.outcome.duration_s,
-        "content_key": key,
-    }
-    canary = "canary failed" if run.report.canary_failed else "canary did not fail"
-    output = (run.outcome.stdout + run.outcome.stderr)[-4000:].decode(errors="replace")
-    detail = run.report.detail if run.report.status is RunStatus.COMPLETED else f"{run.report.detail}\n{output}"
-    rows: list[Row] = [{**common, "kind": _SUMMARY, "outcome": canary, "message": detail}]
-    for result in run.report.tests.values():
-        rows.append(
-            {
-                **common,
-                "kind": _DUPLICATE if result.test_id in run.report.duplicates else "test",
-                "test_id": result.test_id,
-                "outcome": result.outcome.value,
-                "seconds": result.seconds,
-                "message": result.message,
-            }
+    *,
+    image: Row | None = None,
+) -> bool:
+    """Whether a pass has run on the candidate, its image and its settings as they are now, or is not wanted.
+
+    `image` is the row of the candidate's environment, for callers that ask of many candidates.
+    """
+    candidate_id = str(candidate["candidate_id"])
+    image = image or images_of(bench, config.name).get(candidate_id)
+    if image is None:
+        return False
+    key = content_key(config, candidate, str(image["image_digest"]))
+    if _stored(bench, candidate_id, validation_pass).content_key == key:
+        return True
+    if validation_pass is not ValidationPass.STRESS:
+        return False
+    first = _stored(bench, candidate_id, ValidationPass.FIRST)
+    return first.content_key == key and not _is_stressed(config, first)
+
+
+def second_pass_done(bench: Workbench, candidate_id: str) -> bool:
+    """Whether the second pass has run in the environment and on the content of the first."""
+    keys = {_stored(bench, candidate_id, one).content_key for one in SIDES}
+    return len(keys) == 1 and None not in keys
+
+
+def _run_sides(runs: PassRuns) -> ValidationClass:
+    """Both sides, and the after side once more with the network when the change's own tests fail after it.
+
+    Returns what the pass alone says.
+    """
+    reports = runs.run([BEFORE, AFTER])
+    sides = TwoSides(reports[RunName.BEFORE], reports[RunName.AFTER], day="")
+    if worth_a_comparison(sides, runs.change.test_files):
+        sides = replace(sides, with_network=runs.run([WITH_NETWORK])[RunName.WITH_NETWORK])
+    return judge_pass(sides, runs.change.test_files).validation_class
+
+
+def _run_stress(runs: PassRuns, normal: SuiteReport) -> None:
+    """All stress at once and a year alone; each part alone when a test ended otherwise than in the plain run."""
+    runner = runs.suite.runner
+    plan = stress_plan(runs.look_into_box(), runner.name, can_shuffle=runner.can_shuffle)
+    reports = runs.run(plan.first)
+    if needs_separate_runs(normal, reports):
+        runs.run(plan.separate)
+
+
+class _Stored(NamedTuple):
+    """What tells a stored pass: the content key under which it ran, and what it says alone."""
+
+    content_key: str | None = None
+    pass_class: str | None = None
+
+
+def _stored(bench: Workbench, candidate_id: str, validation_pass: ValidationPass) -> _Stored:
+    columns = ("content_key", "pass_class")
+    for chunk in bench.lake.chunks("validation_runs", candidate_id, validation_pass, columns=columns):
+        return _Stored(**chunk.slice(0, 1).to_pylist()[0])
+    return _Stored()
+
+
+def _is_stressed(config: RepositoryConfig, first: _Stored) -> bool:
+    return config.validation.stress and first.pass_class == ValidationClass.VALID
+
+
+def _require_first(bench: Workbench, candidate_id: str, key: str) -> _Stored:
+    first = _stored(bench, candidate_id, ValidationPass.FIRST)
+    if first.content_key != key:
+        raise FirstPassMissing(
+            f"{candidate_id}: this pass comes after the first, which has not run as it would run now"
         )
-    for file, message in run.report.uncollected.items():
-        rows.append({**common, "kind": _UNCOLLECTED, "test_id": file, "message": message})
-    return rows
+    return first
 
 
-def _two_sides(rows: list[dict[str, object]]) -> TwoSides:
-    started = rows[0]["started_at"]
-    assert isinstance(started, dt.datetime)
-    return TwoSides(_report(rows, Side.BEFORE), _report(rows, Side.AFTER), _day(started))
-
-
-def _report(rows: list[dict[str, object]], side: Side) -> SuiteReport:
-    mine = [row for row in rows if row["side"] == side]
-    (summary,) = (row for row in mine if row["kind"] == _SUMMARY)
-    tests = {
-        str(row["test_id"]): TestResult(
-            str(row["test_id"]), TestOutcome(str(row["outcome"])), float(str(row["seconds"])), str(row["message"])
+def _require_another_day(bench: Workbench, candidate_id: str) -> None:
+    day = last_day(bench.lake.rows("validation_runs", candidate_id, ValidationPass.FIRST))
+    if day >= day_of(bench.clock()):
+        raise SecondPassTooEarly(
+            f"{candidate_id}: the first pass ran on this day ({day}, UTC), so the second is due from tomorrow; "
+            f"`--same-day` runs it now and marks the task provisional"
         )
-        for row in mine
-        if row["kind"] in ("test", _DUPLICATE)
-    }
-    return SuiteReport(
-        status=RunStatus(str(summary["run_status"])),
-        tests=tests,
-        uncollected={str(row["test_id"]): str(row["message"]) for row in mine if row["kind"] == _UNCOLLECTED},
-        duplicates=frozenset(str(row["test_id"]) for row in mine if row["kind"] == _DUPLICATE),
-        canary_failed=summary["outcome"] == "canary failed",
-        detail=str(summary["message"]),
-    )

@@ -1,21 +1,15 @@
-"""Runs one side of a candidate: *before* (the parent with the change's tests) or *after* (the change itself)."""
+"""Runs a suite on one side of a candidate: *before* (the parent with the change's tests) or *after* (the change)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from evalpipe.history import Repository, ScratchObjects
-from evalpipe.runners import Runner
+from evalpipe.runners import Runner, SuiteRequest
 from evalpipe.runners.suite import SuiteRun, run_suite
 from evalpipe.sandbox import FileEntry, Limits, Sandbox
 from evalpipe.tasks import before_tree, read_files
-
-
-class Side(StrEnum):
-    """The two trees that the same tests run on."""
-
-    BEFORE = "before"
-    AFTER = "after"
+from evalpipe.validation.box_facts import HOSTNAME, BoxFacts, facts_command, read_facts
+from evalpipe.validation.conditions import RunConditions, Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,28 +22,46 @@ class ChangeUnderTest:
     test_files: tuple[bytes, ...]
 
 
-def run_side(
-    sandbox: Sandbox,
-    environment: str,
-    runner: Runner,
-    repository: Repository,
-    change: ChangeUnderTest,
-    side: Side,
-    limits: Limits,
-    labels: dict[str, str],
-    *,
-    preparation: Sequence[str] = (),
-) -> SuiteRun:
-    """Run the whole suite on one side of `change`, in a fresh box without network, after `preparation`.
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """How the tests of a repository are run: in which boxes, by which runner, and which of them."""
 
-    Raises SandboxError for faults of the engine; what the tests do is in the report.
-    """
+    environment: str
+    limits: Limits
+    runner: Runner
+    preparation: Sequence[str] = ()
+    test_files: tuple[bytes, ...] | None = None
+
+
+def side_files(repository: Repository, change: ChangeUnderTest, side: Side) -> list[FileEntry]:
+    """The tree of one side of `change`."""
     with ScratchObjects(repository) as scratch:
         if side is Side.BEFORE:
             tree = before_tree(scratch, change.parent, change.commit, change.test_files)
         else:
             tree = scratch.tree_id(change.commit)
-        files = read_files(scratch, scratch.read_tree(tree))
-        with sandbox.open(environment, limits, {**labels, "side": side.value}) as box:
-            entries = (FileEntry(file.path, file.mode, file.data) for file in files)
-            return run_suite(box, runner, entries, preparation=preparation)
+        return [FileEntry(file.path, file.mode, file.data) for file in read_files(scratch, scratch.read_tree(tree))]
+
+
+def run_conditions(
+    sandbox: Sandbox, suite: Suite, files: Iterable[FileEntry], conditions: RunConditions, labels: dict[str, str]
+) -> SuiteRun:
+    """Run `suite` on a tree in a fresh box, under `conditions`.
+
+    Raises SandboxError for faults of the engine; what the tests do is in the report.
+    """
+    request = SuiteRequest(suite.test_files, conditions.shuffle_seed)
+    with sandbox.open(
+        suite.environment,
+        suite.limits,
+        {**labels, "side": conditions.side.value, "suite_run": conditions.name.value},
+        network=conditions.network,
+        hostname=conditions.hostname,
+    ) as box:
+        return run_suite(box, suite.runner, files, request, preparation=suite.preparation, env=conditions.env)
+
+
+def look_into_box(sandbox: Sandbox, environment: str, limits: Limits, labels: dict[str, str]) -> BoxFacts:
+    """What boxes of an environment offer to the stress pass; opens one. Raises SandboxError."""
+    with sandbox.open(environment, limits, {**labels, "purpose": "facts"}, hostname=HOSTNAME) as box:
+        return read_facts(box.run(facts_command(), env={}, cwd=".").stdout)

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -38,12 +38,40 @@ mutation($r: [String!]!) { terminateRuns(runIds: $r) { __typename
 """
 
 
+LAUNCH = """
+mutation($e: ExecutionParams!) { launchRun(executionParams: $e) {
+  __typename ... on LaunchRunSuccess { run { runId } } ... on PythonError { message } } }
+"""
+RUN = """
+query($id: ID!) { runOrError(runId: $id) { __typename ... on Run { status } } }
+"""
+
+
 class Ui:
     """The questions and orders of the UI, over GraphQL."""
 
-    def __init__(self, process: WorkspaceProcessContext) -> None:
+    def __init__(self, process: WorkspaceProcessContext, processes: Sequence[subprocess.Popen[bytes]]) -> None:
         self._process = process
+        self._processes = processes
         self._schema = create_schema()
+
+    def kill(self) -> None:
+        """Kill the daemon, the code server and the runs that it started, all at once."""
+        for process in self._processes:
+            os.killpg(process.pid, signal.SIGKILL)
+
+    def launch(self, job: str, tags: Mapping[str, str]) -> str:
+        """Let the daemon run a job; returns the id of the run."""
+        parameters = {
+            "selector": {"jobName": job, "repositoryName": "__repository__", "repositoryLocationName": "evalpipe"},
+            "executionMetadata": {"tags": [{"key": key, "value": value} for key, value in tags.items()]},
+        }
+        answer = self.ask(LAUNCH, {"e": parameters})["launchRun"]
+        assert answer["__typename"] == "LaunchRunSuccess", answer
+        return str(answer["run"]["runId"])
+
+    def run_status(self, run: str) -> str:
+        return str(self.ask(RUN, {"id": run})["runOrError"]["status"])
 
     def ask(self, query: str, variables: Mapping[str, Any]) -> Any:
         context = self._process.create_request_context()
@@ -89,22 +117,22 @@ def running(tiny: TinyWorkspace) -> Iterator[Ui]:
         )
         tiny.write("workspace-of-test.yaml", server.format(port=port))
         code_server = ["code-server", "start", "-m", "evalpipe.definitions", "-h", "127.0.0.1", "-p", str(port)]
-        stack.enter_context(_process(["-m", "dagster", *code_server]))
+        server_process = stack.enter_context(_process(["-m", "dagster", *code_server]))
         _wait_for(port)
-        stack.enter_context(_process(["-m", "dagster._daemon", "run", "-w", "workspace-of-test.yaml"]))
+        daemon = stack.enter_context(_process(["-m", "dagster._daemon", "run", "-w", "workspace-of-test.yaml"]))
         instance = stack.enter_context(dg.DagsterInstance.get())
         target = WorkspaceFileTarget([str(tiny.root / "workspace-of-test.yaml")])
-        yield Ui(stack.enter_context(WorkspaceProcessContext(instance, target)))
+        yield Ui(stack.enter_context(WorkspaceProcessContext(instance, target)), (daemon, server_process))
 
 
 @contextmanager
-def _process(arguments: list[str]) -> Iterator[None]:
+def _process(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
     log = open("dagster.log", "ab")  # noqa: PTH123, SIM115 - both processes write it to their end
     process = subprocess.Popen(
         [sys.executable, *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
     )
     try:
-        yield
+        yield process
     finally:
         process.terminate()
         try:

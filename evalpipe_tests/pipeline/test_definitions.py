@@ -34,9 +34,7 @@ def repository_workspace(frozen: Walk, tmp_path_factory: pytest.TempPathFactory)
     for name in ("repos", "agents", "sweeps", "demo"):
         shutil.copytree(TOP / "data" / name, root / "data" / name)
     tiny = load_task_set(frozen.tiny.workspace.task_sets_dir / "tiny")
-    tasks = [
-        TaskWithPatches(task, tiny.gold_patch(name), tiny.test_patch(name)) for name, task in tiny.tasks.items()
-    ]
+    tasks = [TaskWithPatches(task, tiny.gold_patch(name), tiny.test_patch(name)) for name, task in tiny.tasks.items()]
     freeze(root / "data/task_sets/demo", tasks, None, provisional=True, write=write_atomically)
     return Workspace(root)
 
@@ -128,8 +126,8 @@ def test_the_jobs_schedules_and_checks_of_this_repository(repository_workspace: 
     }
     assert [schedule.name for schedule in repository.schedule_defs] == ["demo__quarterly"]
     assert {sensor.name for sensor in repository.sensor_defs} == {
-        "demo__grade_after_attempts",
-        "demo__report_after_grades",
+        *("passes_that_are_due", "judge_after_validation"),
+        *("demo__grade_after_attempts", "demo__report_after_grades"),
     }
     checks = [key.to_user_string() for key in repository.asset_graph.asset_check_keys]
     assert checks == ["task_sets/demo/calibration:reference_resolved_and_empty_not"]

@@ -136,11 +136,14 @@ def test_validation_killed_in_the_middle_goes_on_where_it_was(copied: Copied, mi
     suites.hold_from(5)  # of three candidates with two sides each: all but the last side of one
     passes = tiny.lake / "validation_runs"
 
-    def two_are_done() -> bool:
-        return len(list(passes.rglob("first.parquet"))) == 2 and suites.begun() == 6
+    sides = tiny.lake / "suite_runs"
+
+    def all_but_one_side_are_done() -> bool:
+        done = len(list(passes.rglob("first.parquet"))), len(list(sides.rglob("*.parquet")))
+        return done == (2, 1) and suites.begun() == 6
 
     with killed_at_the_end(tiny.start("validate", "--same-day")) as process:
-        wait_until(two_are_done, "two candidates are done")
+        wait_until(all_but_one_side_are_done, "two candidates are done, and a side of the third")
         process.kill()
         process.wait()
     suites.open()
@@ -150,8 +153,9 @@ def test_validation_killed_in_the_middle_goes_on_where_it_was(copied: Copied, mi
     assert status["next_steps"] == ["evalpipe validate shop"]
     tiny.succeed("validate", "--same-day")
     assert {path: path.read_bytes() for path in kept} == kept
-    # One candidate is left in the first pass and three in the second, with two sides each.
-    assert suites.begun() == 6 + 8
+    # One side is left in the first pass, and three candidates in the second with two sides each.
+    assert suites.begun() == 6 + 1 + 6
+    assert not list(sides.rglob("*.parquet"))
     assert processes_in(tiny.root) == []
     tiny.succeed("freeze", "tiny", "--provisional")
 

@@ -11,6 +11,9 @@ from evalpipe.pipeline.assembly import build_definitions
 from evalpipe.pipeline.partitions import RANGE_END, RANGE_START
 from evalpipe.pipeline.schedules import QUARTERLY
 from evalpipe.stages.bench import Workbench
+from evalpipe.stages.images import build_images
+from evalpipe.stages.mining import mine_repository
+from evalpipe.stages.validating import ValidationPass, validate_candidate
 from evalpipe.tasks import load_task_set
 from evalpipe_tests.pipeline.stations import Walk
 from evalpipe_tests.pipeline.workspaces import TinyWorkspace
@@ -38,7 +41,7 @@ def whole(frozen: Walk) -> dict[str, str]:
 
 def test_all_are_stopped_until_somebody_starts_them(repository: dg.RepositoryDefinition) -> None:
     assert [one.default_status for one in repository.schedule_defs] == [dg.DefaultScheduleStatus.STOPPED]
-    assert [one.default_status for one in repository.sensor_defs] == [dg.DefaultSensorStatus.STOPPED] * 2
+    assert [one.default_status for one in repository.sensor_defs] == [dg.DefaultSensorStatus.STOPPED] * 4
 
 
 def test_the_schedule_runs_on_the_first_day_of_each_quarter(repository: dg.RepositoryDefinition) -> None:
@@ -123,6 +126,51 @@ def _evaluate(
     )
     assert isinstance(sensor, dg.RunStatusSensorDefinition)
     return sensor(context)
+
+
+def test_second_passes_are_asked_for_when_their_day_has_come(
+    copied: Copied, mined: Walk, instance: dg.DagsterInstance
+) -> None:
+    tiny = copied(mined)
+    now = dt.datetime(2026, 5, 1, 23, 59, tzinfo=dt.UTC)
+    bench = Workbench(tiny.workspace, clock=lambda: now, sandbox_kind="process")
+    config = tiny.workspace.load_repository("shop")
+    mine_repository(bench, config)
+    build_images(bench, config)
+    definitions = build_definitions(tiny.workspace, bench)
+    kept = [row for row in bench.lake.rows("candidate_commits", "shop") if row["reason"] == "kept"]
+    keys = [str(row["candidate_id"]) for row in kept]
+    instance.add_dynamic_partitions("candidates", keys)
+    assert _asked_for(definitions, bench, instance) == []
+    # The first two candidates had their first pass, one of them late on this day, the other after midnight.
+    for row, minutes in zip(kept[:2], (0, 2), strict=True):
+        now = dt.datetime(2026, 5, 1, 23, 59, tzinfo=dt.UTC) + dt.timedelta(minutes=minutes)
+        validate_candidate(bench, config, row, ValidationPass.FIRST, same_day=False, labels={})
+    (first,) = _asked_for(definitions, bench, instance)
+    assert first.tags.items() >= {RANGE_START: f"{keys[0]}|second", RANGE_END: f"{keys[0]}|second"}.items()
+    now += dt.timedelta(days=1)
+    (both,) = _asked_for(definitions, bench, instance)
+    assert both.tags.items() >= {RANGE_START: f"{keys[0]}|second", RANGE_END: f"{keys[1]}|second"}.items()
+    assert both.run_key != first.run_key
+
+    validated = definitions.resolve_job_def("validate").execute_in_process(instance=instance, tags=both.tags)
+    assert validated.success
+    assert _asked_for(definitions, bench, instance) == []
+    judge = _evaluate(definitions.get_repository_def(), "judge_after_validation", instance, validated)
+    assert isinstance(judge, Iterator)
+    (request,) = judge
+    judged = definitions.resolve_job_def("judge").execute_in_process(
+        instance=instance, partition_key=request.partition_key
+    )
+    assert judged.success
+    classes = {row["candidate_id"]: row["validation_class"] for row in bench.lake.rows("validated_tasks", "shop")}
+    assert [classes[key] for key in keys] == ["valid", "valid", "pending"]
+
+
+def _asked_for(definitions: dg.Definitions, bench: Workbench, instance: dg.DagsterInstance) -> list[dg.RunRequest]:
+    sensor = definitions.get_repository_def().get_sensor_def("passes_that_are_due")
+    context = dg.build_sensor_context(instance, resources={"bench": bench})
+    return list(sensor.evaluate_tick(context).run_requests or [])
 
 
 @pytest.mark.parametrize("partial", ["one agent", "one task", "no range"])

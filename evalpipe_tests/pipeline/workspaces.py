@@ -223,7 +223,8 @@ def repository_yaml(setup: Sequence[str], python: str = sys.executable) -> str:
     runner = {"name": "pytest", "python": python}
     return (
         f"source: source.git\nrunner: {json.dumps(runner)}\n"
-        f"environment:\n  template: packages\n  setup: {json.dumps(list(setup))}\nvalidation:\n  timeout_s: 60\n  memory: 1g\n"
+        f"environment:\n  template: packages\n  setup: {json.dumps(list(setup))}\n"
+        "validation:\n  timeout_s: 60\n  memory: 1g\n  stress: false\n"
     )
 
 

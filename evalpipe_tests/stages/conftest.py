@@ -9,8 +9,9 @@ import pytest
 
 from evalpipe.stages.freezing import freeze_task_set
 from evalpipe.stages.images import build_images
+from evalpipe.stages.judging import judge_candidates
 from evalpipe.stages.mining import mine_repository
-from evalpipe.stages.validating import ValidationPass, judge_candidates, validate_candidate
+from evalpipe.stages.validating import ValidationPass, validate_candidate
 from evalpipe_tests.stages.workspaces import TestBench, lay_workspace
 
 

@@ -25,8 +25,9 @@ from evalpipe.environments import (
 from evalpipe.lake import Row
 from evalpipe.sandbox import EngineUnavailable
 from evalpipe.stages.images import EnvironmentNotReady, build_images, environment_of, images_of
+from evalpipe.stages.judging import judge_candidates
 from evalpipe.stages.mining import mine_repository
-from evalpipe.stages.validating import ValidationPass, is_validated, judge_candidates
+from evalpipe.stages.validating import ValidationPass, is_validated
 from evalpipe_tests.history.builder import Builder, File, git
 from evalpipe_tests.stages.conftest import kept
 from evalpipe_tests.stages.workspaces import TestBench, lay_workspace

@@ -11,11 +11,12 @@ import pytest
 from evalpipe.environments import BuildStatus
 from evalpipe.stages.freezing import freeze_task_set
 from evalpipe.stages.images import EnvironmentNotReady, build_images
+from evalpipe.stages.judging import judge_candidates
 from evalpipe.stages.mining import stored_mining_funnel, stored_validation_funnel
 from evalpipe.stages.validating import (
+    FirstPassMissing,
     SecondPassTooEarly,
     ValidationPass,
-    judge_candidates,
     second_pass_due,
     validate_candidate,
 )
@@ -88,7 +89,7 @@ def test_both_passes_on_one_day_are_provisional_all_the_way(mined: TestBench) ->
 
 
 def test_second_pass_before_any_first_is_too_early(mined: TestBench) -> None:
-    with pytest.raises(SecondPassTooEarly, match="comes after the first"):
+    with pytest.raises(FirstPassMissing, match="comes after the first"):
         validate_all(mined, SECOND, same_day=True)
     assert mined.boxes == 0
 
@@ -119,8 +120,8 @@ def test_passes_in_another_environment_or_configuration_do_not_count(frozen: Tes
 
 def test_failed_build_costs_its_candidates_and_says_why(mined: TestBench) -> None:
     mined.host_python.status = BuildStatus.FAILED
-    (row,) = build_images(mined, mined.repository)
     mined.rewrite("data/repos/clock.yaml", "template: packages", "template: packages\n  setup: [make it]")
+    (row,) = build_images(mined, mined.repository)
     assert (row["status"], row["image_digest"], row["log_tail"]) == ("failed", None, "the log")
     with pytest.raises(EnvironmentNotReady, match="the log"):
         validate_all(mined, FIRST)

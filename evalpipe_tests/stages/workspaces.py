@@ -45,7 +45,7 @@ FILES = {
     "workspace.yaml": "load_from: []\n",
     "data/repos/clock.yaml": (
         "source: source.git\nrunner:\n  name: pytest\nenvironment:\n  template: packages\n"
-        "validation:\n  timeout_s: 60\n  memory: 1g\n"
+        "validation:\n  timeout_s: 60\n  memory: 1g\n  stress: false\n"
     ),
     "data/agents/reference.yaml": "adapter: reference\n",
     "data/agents/empty.yaml": "adapter: empty\n",

@@ -9,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalpipe.runners import RunStatus, SuiteReport
-from evalpipe.validation import TwoSides, ValidationClass, judge_pass
+from evalpipe.validation import TwoSides, ValidationClass, judge_pass, worth_a_comparison
 from evalpipe_tests.validation.reports import OUTCOMES, OWN, full, report, sides
-
-NETWORK_ERROR = "E   urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>"
 
 
 def test_a_test_that_failed_before_and_passes_after_makes_a_task() -> None:
@@ -59,13 +57,16 @@ def test_an_id_of_more_than_one_test_is_in_neither_list(unclear: str) -> None:
     ],
 )
 def test_tests_of_what_is_not_collected_before_are_compile_only(node: str, test: str) -> None:
-    before = report({}, uncollected={node: "ImportError"})
-    found = judge_pass(TwoSides(before, report({test: "P"}), "2026-10-01"), OWN)
+    before = report({}, uncollected={node: "E   ImportError: cannot import name 'gas_mark' from 'units'"})
+    found = judge_pass(TwoSides(before, report({test: "P", "other::late": "P"}), "2026-10-01"), OWN)
     assert found.validation_class is ValidationClass.COMPILE_ONLY
-    assert found.evidence == (
-        f"absent before, because {node or 'the suite'} is not collected there: 1 test, for example {full(test)}"
-    )
-    assert not found.fail_to_pass
+    assert found.missing_names == ("gas_mark",)
+    if node:
+        assert found.evidence == (
+            f"absent before, because {node} is not collected there: 1 test, for example {full(test)}; "
+            f"missing there: gas_mark"
+        )
+    assert found.fail_to_pass == {full(test)}
 
 
 def test_another_file_that_is_not_collected_hides_nothing() -> None:
@@ -114,36 +115,102 @@ def test_a_foreign_file_that_is_not_collected_after_says_nothing() -> None:
     assert found.validation_class is ValidationClass.NO_SIGNAL
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        NETWORK_ERROR,
-        "socket.gaierror: [Errno -2] Name or service not known",
-        "OSError: [Errno 101] Network is unreachable",
-        "socket.gaierror: [Errno -5] No address associated with hostname",
-        "Error: getaddrinfo EAI_AGAIN example.org",
-        "dial tcp: lookup example.org on 127.0.0.11:53: server misbehaving",
-        "java.net.UnknownHostException: example.org",
-    ],
-)
-def test_own_tests_that_want_a_network(message: str) -> None:
-    after = report({"own::net": "F"}, messages={"own::net": message})
-    found = judge_pass(TwoSides(report({"own::net": "E"}), after, "2026-10-01"), OWN)
+def compared(without: SuiteReport, with_network: SuiteReport) -> TwoSides:
+    """A pass whose after side ended in one way without the network and in another with it."""
+    return TwoSides(without, without, "2026-10-01", with_network)
+
+
+def test_own_tests_that_pass_with_the_network_only_need_it() -> None:
+    without = report({"own::net": "F", "own::web": "E", "own::broken": "F", "own::t": "P"})
+    found = judge_pass(compared(without, report({"own::net": "P", "own::web": "P", "own::broken": "F"})), OWN)
     assert found.validation_class is ValidationClass.NEEDS_NETWORK
-    assert found.evidence == ("fail after the change for want of a network: 1 test, for example tests/test_own.py::net")
+    assert found.need_network == {full("own::net"), full("own::web")}
+    assert found.evidence == (
+        "pass after the change with the network only: 2 tests, for example tests/test_own.py::net"
+    )
+
+
+@pytest.mark.parametrize("with_network", ["F", "E", "S", "-", "x"])
+def test_own_tests_that_do_not_pass_with_the_network_either_do_not_need_it(with_network: str) -> None:
+    found = judge_pass(compared(report({"own::net": "F"}), report({"own::net": with_network})), OWN)
+    assert found.validation_class is ValidationClass.AFTER_FAILS
+    assert not found.need_network
+
+
+@pytest.mark.parametrize("status", [RunStatus.TIMEOUT, RunStatus.NO_REPORT, RunStatus.BUILD_FAILED])
+def test_a_run_with_the_network_that_did_not_complete_shows_nothing(status: RunStatus) -> None:
+    found = judge_pass(compared(report({"own::net": "F"}), replace(report({"own::net": "P"}), status=status)), OWN)
+    assert found.validation_class is ValidationClass.AFTER_FAILS
+
+
+def test_passes_with_the_network_beside_a_canary_that_did_not_fail_show_nothing() -> None:
+    forged = replace(report({"own::net": "P"}), canary_failed=False)
+    assert judge_pass(compared(report({"own::net": "F"}), forged), OWN).validation_class is ValidationClass.AFTER_FAILS
 
 
 def test_an_own_module_that_wants_a_network_to_be_imported() -> None:
-    after = report({}, uncollected={"tests/test_own.py": NETWORK_ERROR})
-    found = judge_pass(TwoSides(after, after, "2026-10-01"), OWN)
+    without = report({}, uncollected={"tests/test_own.py": "OSError"})
+    found = judge_pass(compared(without, report({"own::t": "P", "other::t": "P"})), OWN)
     assert found.validation_class is ValidationClass.NEEDS_NETWORK
+    assert found.need_network == {full("own::t")}
+
+
+def test_a_build_that_wants_the_network_is_no_failure_of_the_change() -> None:
+    after = SuiteReport(RunStatus.BUILD_FAILED, detail="cannot fetch left-pad")
+    found = judge_pass(compared(after, report({"own::t": "P"})), OWN)
+    assert found.validation_class is ValidationClass.NEEDS_NETWORK
+    alone = judge_pass(TwoSides(report({"own::t": "F"}), after, "2026-10-01"), OWN)
+    assert (alone.validation_class, alone.evidence) == (
+        ValidationClass.AFTER_FAILS,
+        "after the change nothing builds: cannot fetch left-pad",
+    )
+
+
+def test_a_test_that_is_skipped_without_the_network_is_no_matter() -> None:
+    without = report({"own::broken": "F", "own::online": "S"})
+    found = judge_pass(compared(without, report({"own::broken": "F", "own::online": "P"})), OWN)
+    assert found.validation_class is ValidationClass.AFTER_FAILS
 
 
 def test_a_foreign_test_that_wants_a_network_says_nothing_about_the_change() -> None:
-    after = report({"own::t": "P", "other::net": "F"}, messages={"other::net": NETWORK_ERROR})
+    after = report({"own::t": "P", "other::net": "F"})
     found = judge_pass(TwoSides(report({"own::t": "F", "other::net": "F"}), after, "2026-10-01"), OWN)
     assert found.validation_class is ValidationClass.VALID
     assert not found.pass_to_pass
+
+
+@pytest.mark.parametrize(
+    ("tests", "expected"),
+    [
+        ({"own::t": "FF"}, True),
+        ({"own::t": "-F"}, True),
+        ({"own::t": "FP", "own::net": "-F"}, False),
+        ({"own::t": "PP"}, False),
+        ({"other::t": "FF"}, False),
+    ],
+)
+def test_a_comparison_is_worth_its_run_only_when_it_can_change_the_class(tests: dict[str, str], expected: bool) -> None:
+    assert worth_a_comparison(sides(tests), OWN) is expected
+
+
+def test_what_does_not_build_before_is_compile_only_and_names_what_it_misses() -> None:
+    before = SuiteReport(
+        RunStatus.BUILD_FAILED,
+        detail="cargo could not compile shop",
+        uncollected={"tests/till.rs": "error[E0432]: unresolved import `shop::Till`"},
+    )
+    found = judge_pass(TwoSides(before, report({"own::t": "P", "other::old": "P"}), "2026-10-01"), OWN)
+    assert found.validation_class is ValidationClass.COMPILE_ONLY
+    assert found.evidence.startswith("before, nothing builds: cargo could not compile shop; error[E0432]")
+    assert found.evidence.endswith("; missing there: Till")
+    assert found.missing_names == ("Till",)
+    assert found.fail_to_pass == {full("own::t")}
+
+
+def test_where_no_test_is_known_as_the_changes_own_all_that_were_absent_count() -> None:
+    before = SuiteReport(RunStatus.BUILD_FAILED, detail="x")
+    found = judge_pass(TwoSides(before, report({"shop::tests::t": "P"}), "2026-10-01"), (b"src/lib.rs",))
+    assert found.fail_to_pass == {"shop::tests::t"}
 
 
 @pytest.mark.parametrize(
@@ -194,9 +261,14 @@ def test_the_lists_hold_what_they_promise(
     before = report({t: x[0] for t, x in tests.items()}, uncollected=missing_before, duplicates=duplicates)
     after = report({t: x[1] for t, x in tests.items()}, uncollected=missing_after)
     found = judge_pass(TwoSides(before, after, "2026-10-01"), OWN)
-    assert found.fail_to_pass == {full(t) for t, x in tests.items() if x in ("FP", "EP") and t not in duplicates}
+    signals = {full(t) for t, x in tests.items() if x in ("FP", "EP") and t not in duplicates}
+    assert (found.validation_class is ValidationClass.VALID) == bool(signals)
+    if found.validation_class is ValidationClass.COMPILE_ONLY:
+        assert found.fail_to_pass
+        assert found.fail_to_pass <= {full(t) for t, x in tests.items() if x == "-P"}
+    else:
+        assert found.fail_to_pass == signals
     assert found.pass_to_pass == {full(t) for t, x in tests.items() if x == "PP" and t not in duplicates}
-    assert (found.validation_class is ValidationClass.VALID) == bool(found.fail_to_pass)
     assert found.evidence
 
 

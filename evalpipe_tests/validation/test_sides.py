@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,19 @@ import pytest
 from evalpipe.history import Repository
 from evalpipe.runners import PytestRunner, RunStatus, SuiteReport
 from evalpipe.sandbox import Limits, ProcessSandbox
-from evalpipe.validation import ChangeUnderTest, Side, TwoSides, ValidationClass, judge_pass, run_side
+from evalpipe.validation import (
+    AFTER,
+    BEFORE,
+    WITH_NETWORK,
+    ChangeUnderTest,
+    RunConditions,
+    Suite,
+    TwoSides,
+    ValidationClass,
+    judge_pass,
+    run_conditions,
+    side_files,
+)
 from evalpipe_tests.history.builder import EXECUTABLE, LINK, Builder, File
 from evalpipe_tests.runners.environment import bare_pytest
 
@@ -35,7 +47,7 @@ class Bench:
         parent = self.builder.commit({b"product.py": OLD, **old}, "old")
         commit = self.builder.commit({b"product.py": NEW, **change}, "new")
         under_test = ChangeUnderTest("demo-1", parent, commit, tuple(tests))
-        before, after = (self._run(under_test, side) for side in Side)
+        before, after = (self.run(under_test, side) for side in (BEFORE, AFTER))
         assert before.status is after.status is RunStatus.COMPLETED, (before.detail, after.detail)
         words = {
             test: " ".join(side.tests[test].outcome.value if test in side.tests else "-" for side in (before, after))
@@ -43,11 +55,11 @@ class Bench:
         }
         return TwoSides(before, after, "2026-10-01"), words
 
-    def _run(self, change: ChangeUnderTest, side: Side) -> SuiteReport:
-        repository = Repository(self.builder.path)
-        limits = Limits(timeout_s=60)
+    def run(self, change: ChangeUnderTest, conditions: RunConditions) -> SuiteReport:
+        files = side_files(Repository(self.builder.path), change, conditions.side)
+        suite = Suite(self.environment, Limits(timeout_s=60), PytestRunner())
         labels = {"purpose": "test"}
-        run = run_side(self.sandbox, self.environment, PytestRunner(), repository, change, side, limits, labels)
+        run = run_conditions(self.sandbox, suite, files, conditions, labels)
         assert labels == {"purpose": "test"}
         assert list(self.sandbox.boxes.iterdir()) == []
         return run.report
@@ -168,15 +180,20 @@ def test_a_new_conftest_that_does_not_import_before_is_compile_only(bench: Bench
     assert judge_pass(sides, tests).validation_class is ValidationClass.COMPILE_ONLY
 
 
-def test_a_test_that_wants_the_network_is_told_by_its_error(bench: Bench) -> None:
+def test_a_test_that_wants_the_network_is_found_by_comparing(bench: Bench) -> None:
     if not bench.sandbox.cuts_network:
         pytest.skip("this kernel does not let the process sandbox cut the network")
     path = b"tests/test_net.py"
-    test = b"import urllib.request\ndef test_net(): urllib.request.urlopen('http://example.org/', timeout=20)\n"
+    # To connect a datagram socket to a documentation address takes a route, and sends nothing.
+    test = b"import socket\ndef test_net(): socket.socket(type=socket.SOCK_DGRAM).connect(('198.51.100.7', 9))\n"
     sides, _ = bench.outcomes({}, {path: test}, [path])
-    judged = judge_pass(sides, [path])
+    assert judge_pass(sides, [path]).validation_class is ValidationClass.AFTER_FAILS
+    tip = bench.builder.branches["main"]
+    change = ChangeUnderTest("demo-1", tip, tip, (path,))
+    compared = replace(sides, with_network=bench.run(change, WITH_NETWORK))
+    judged = judge_pass(compared, [path])
     assert judged.validation_class is ValidationClass.NEEDS_NETWORK
-    assert judged.evidence.endswith("1 test, for example tests/test_net.py::test_net")
+    assert judged.need_network == {"tests/test_net.py::test_net"}
 
 
 def test_a_path_that_is_not_utf8_is_one_of_the_changes_own(bench: Bench) -> None:

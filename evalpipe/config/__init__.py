@@ -7,16 +7,17 @@ from evalpipe.config.repository import (
     EnvironmentConfig,
     PathRules,
     RepositoryConfig,
-    RunnerConfig,
     ValidationConfig,
     resolve_base_image,
 )
+from evalpipe.config.runner import CanaryConfig, RunnerConfig
 from evalpipe.config.sweep import Category, LimitsConfig, PromptMode, SweepConfig
 from evalpipe.config.values import digest
 from evalpipe.config.workspace import LoadedConfigs, Workspace, find_workspace
 
 __all__ = [
     "AgentConfig",
+    "CanaryConfig",
     "Category",
     "ConfigError",
     "EnvironmentConfig",

@@ -9,9 +9,9 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from evalpipe.config.forge import ForgeConfig
+from evalpipe.config.runner import RunnerConfig
 from evalpipe.config.values import Argument, ConfigModel, Count, Glob, Memory, Positive, Slug, Text, refuse, wrong
 
-RunnerName = Literal["pytest", "unittest", "go", "jest", "vitest", "mocha", "node"]
 TemplateName = Literal["python", "packages", "go", "rust", "node", "maven", "dockerfile", "image"]
 PIP_TEMPLATES = ("python", "packages")
 DEFAULT_BASE_IMAGES: Mapping[str, str] = {
@@ -23,17 +23,6 @@ DEFAULT_BASE_IMAGES: Mapping[str, str] = {
     "maven": "maven:3-eclipse-temurin-21",
 }
 BASE_IMAGE_VARIABLE = "EVALPIPE_BASE_IMAGE"
-
-
-class RunnerConfig(ConfigModel):
-    """The test runner inside the container."""
-
-    name: RunnerName = Field(description="the test runner")
-    python: Argument = Field(default="python3", description="the container's interpreter that runs the tests")
-    arguments: tuple[Text, ...] = Field(default=(), description="arguments added to every call of the runner")
-    prepare: tuple[Text, ...] = Field(
-        default=(), description="shell commands run in the tree before the tests, without network, as `npm run build`"
-    )
 
 
 class EnvironmentConfig(ConfigModel):

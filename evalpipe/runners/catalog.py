@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from evalpipe.runners.generic import CanaryFile, GenericRunner, ReportFormat
 from evalpipe.runners.go import GoRunner
 from evalpipe.runners.jest import JestRunner
 from evalpipe.runners.mocha import MochaRunner
@@ -20,9 +21,21 @@ class RunnerSettings:
     name: str
     python: str = "python3"
     arguments: tuple[str, ...] = ()
+    command: str | None = None
+    report_format: str | None = None
+    reports: tuple[str, ...] = ()
+    canary: Mapping[str, str] | None = None
+
+
+def _generic(settings: RunnerSettings) -> Runner:
+    if settings.command is None or settings.report_format is None or settings.canary is None:
+        raise ValueError("the generic runner needs a command, a report format and a canary")
+    report_format, canary = ReportFormat(settings.report_format), CanaryFile(**settings.canary)
+    return GenericRunner(settings.command, report_format, canary, settings.reports)
 
 
 _MAKERS: Mapping[str, Callable[[RunnerSettings], Runner]] = {
+    "generic": _generic,
     "go": lambda settings: GoRunner(arguments=settings.arguments),
     "jest": lambda settings: JestRunner(settings.arguments),
     "mocha": lambda settings: MochaRunner(settings.arguments),

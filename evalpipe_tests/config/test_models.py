@@ -17,6 +17,8 @@ from evalpipe.config import (
 from evalpipe.config.values import is_slug, parse_memory
 
 REPOSITORY: dict[str, Any] = {"name": "shop", "source": "../shop", "runner": {"name": "pytest"}}
+CANARY = {"file": "tests/canary.sh", "text": "exit 1", "test_id": "canary"}
+GENERIC = {"name": "generic", "command": "make test", "report_format": "junit", "reports": ["*.xml"], "canary": CANARY}
 SWEEP: dict[str, Any] = {
     "name": "q4",
     "task_set": "t",
@@ -179,12 +181,32 @@ def test_a_wrong_sweep_is_refused(change: dict[str, Any]) -> None:
         {"paths": {"tests": ["../tests"]}},
         {"paths": {"tests": ["/tests"]}},
         {"runner": {"name": "ctest"}},
+        {"runner": {"name": "pytest", "command": "make test"}},
+        {"runner": {"name": "pytest", "reports": ["*.xml"]}},
+        {"runner": {"name": "pytest", "canary": CANARY}},
+        {"runner": {**GENERIC, "command": None}},
+        {"runner": {**GENERIC, "report_format": None}},
+        {"runner": {**GENERIC, "report_format": "xunit"}},
+        {"runner": {**GENERIC, "canary": None}},
+        {"runner": {**GENERIC, "canary": {**CANARY, "file": "../x"}}},
+        {"runner": {**GENERIC, "canary": {"file": "x"}}},
+        {"runner": {**GENERIC, "reports": []}},
+        {"runner": {**GENERIC, "reports": ["/tmp/x.xml"]}},
+        {"runner": {**GENERIC, "arguments": ["-v"]}},
         {"validation": {"pids": 0}},
     ],
 )
 def test_a_wrong_repository_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         RepositoryConfig.model_validate({**REPOSITORY, **change})
+
+
+def test_a_generic_runner_says_all_that_it_needs_and_no_other_does() -> None:
+    RepositoryConfig.model_validate({**REPOSITORY, "runner": GENERIC})
+    RepositoryConfig.model_validate({**REPOSITORY, "runner": {**GENERIC, "report_format": "tap", "reports": []}})
+    with pytest.raises(ValidationError) as caught:
+        RepositoryConfig.model_validate({**REPOSITORY, "runner": {"name": "generic"}})
+    assert [fault[0] for fault in caught.value.errors()[0]["ctx"]["faults"]] == ["command", "report_format", "canary"]
 
 
 def test_models_never_change() -> None:

@@ -3,8 +3,8 @@ from typing import get_args
 
 import pytest
 
-from evalpipe.config import ConfigError, find_workspace
-from evalpipe.config.repository import RunnerName
+from evalpipe.config import ConfigError, EnvironmentConfig, find_workspace
+from evalpipe.config.runner import RunnerName
 from evalpipe_tests.config.builders import REPOSITORY, SCRIPTED, SWEEP, make_workspace
 
 RUNNERS = ", ".join(get_args(RunnerName))
@@ -103,13 +103,13 @@ def test_the_problems_of_a_repository_say_what_would_be_right(tmp_path: Path) ->
         f"{where}:1: source: is missing: a path from the workspace's top, or a URL",
         f'{where}:2: mainline: must be text; write it in quotes: "2.10"',
         f"{where}:3: name: the name is the name of the file; remove this line",
-        f"{where}:5: runner.name: 'jset' is not a known runner; use one of: {RUNNERS}",
+        f"{where}:5: runner.name: 'jset' is not a known runner; use one of: {RUNNERS}; did you mean 'jest'?",
         f"{where}:6: runner.python: is empty; give it a value, or remove the line",
         f"{where}:8: paths.tests: must be a list; write each value on a line of its own after `- `",
         f"{where}:10: validation.memory: '2x' is not a memory size; write it as 512m or 2g",
         f"{where}:11: validation.cpus: must be greater than 0, not 0",
         f"{where}:12: validation.pids: must be a whole number, not yes",
-        f"{where}:13: environment: must hold fields of its own: template, base_image, dockerfile, image, packages, setup",
+        f"{where}:13: environment: must hold fields of its own: {', '.join(EnvironmentConfig.model_fields)}",
         f"{where}:14: max_files: must be a whole number, not true",
         f"{where}:15: require_issue: must be true or false, not maybe",
         f"{where}:16: issues: must be a path, not 3",
@@ -172,7 +172,8 @@ def test_the_error_of_one_file_has_a_problem_a_line(tmp_path: Path) -> None:
         workspace.load_repository("shop")
     assert str(caught.value).splitlines() == [
         "data/repos/shop.yaml:1: source: is missing: a path from the workspace's top, or a URL",
-        f"data/repos/shop.yaml:2: runner.name: 'jset' is not a known runner; use one of: {RUNNERS}",
+        "data/repos/shop.yaml:2: runner.name: 'jset' is not a known runner; "
+        f"use one of: {RUNNERS}; did you mean 'jest'?",
     ]
 
 

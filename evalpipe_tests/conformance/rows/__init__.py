@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from evalpipe_tests.conformance.hard_cases import Row
-from evalpipe_tests.conformance.rows import of_go, of_jest, of_mocha, of_node, of_pytest, of_unittest, of_vitest
+from evalpipe_tests.conformance.rows import of_generic, of_go, of_jest, of_mocha, of_node, of_pytest, of_unittest, of_vitest
 
 ROWS: tuple[Row, ...] = (
     of_pytest.ROW,
     of_unittest.ROW,
+    of_generic.ROW,
     of_jest.ROW,
     of_vitest.ROW,
     of_mocha.ROW,

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -136,6 +137,7 @@ def validate(
 ) -> None:
     """Run the tests of candidates before and after their change: each pass that is due."""
     from evalpipe.reports import funnel_text
+    from evalpipe.stages.images import count_images
     from evalpipe.stages.mining import stored_mining_funnel, stored_validation_funnel
 
     bench = open_bench(workspace)
@@ -147,10 +149,15 @@ def validate(
     _keep_docker_results(bench, chosen)
     waiting = open_driver(bench).validate(chosen, newest=newest, same_day=same_day)
     names = [config.name for config in chosen]
+    images = {name: count_images(bench.lake.rows("task_images", name)) for name in names}
     funnel = stored_validation_funnel(bench, names)
     if as_json:
-        click.echo(json.dumps({"classes": dict(funnel), "second_passes_waiting": len(waiting)}))
+        counts = {name: asdict(found) for name, found in images.items()}
+        answer = {"classes": dict(funnel), "second_passes_waiting": len(waiting), "images": counts}
+        click.echo(json.dumps(answer))
     else:
+        for name, found in images.items():
+            click.echo(f"{name}: {found}")
         click.echo(funnel_text(stored_mining_funnel(bench, names), funnel))
     if waiting:
         console.note(f"{len(waiting)} second passes are due from tomorrow (UTC): run the same again then")

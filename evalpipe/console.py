@@ -54,6 +54,7 @@ def status_text(status: "WorkspaceStatus") -> str:
             f"  {repository.name}: {repository.changes} changes, {repository.kept} candidates; "
             f"first pass {repository.first_passes}, second pass {repository.second_passes} "
             f"({repository.second_passes_due} due now)",
+            *([f"    {repository.images}"] if repository.images.images or repository.images.failed_builds else []),
             f"    {classes}",
         ]
     lines.append("Task sets")

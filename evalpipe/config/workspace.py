@@ -107,12 +107,12 @@ class Workspace:
         for repository in self.load_repositories().items.values():
             way = f"run: evalpipe issues export {repository.name}" if repository.forge else None
             problems.extend(self._missing_file(self.repos_dir, repository.name, "issues", repository.issues, way))
+            dockerfile = repository.environment.dockerfile
+            problems.extend(self._missing_file(self.repos_dir, repository.name, "environment.dockerfile", dockerfile))
         for agent in agents.items.values():
             problems.extend(self._missing_file(self.agents_dir, agent.name, "script", agent.script))
         return problems
 
-            dockerfile = repository.environment.dockerfile
-            problems.extend(self._missing_file(self.repos_dir, repository.name, "environment.dockerfile", dockerfile))
     def shown(self, path: Path) -> str:
         """Return `path` as errors show it: from the workspace's top where it lies inside."""
         return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)

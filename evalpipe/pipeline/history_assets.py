@@ -1,6 +1,7 @@
 """Assets from the history to validated tasks: candidate_commits, task_images, validation_runs, validated_tasks."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import dagster as dg
@@ -10,7 +11,7 @@ from evalpipe.pipeline.batch import BatchResults, PartitionDone, PartitionFailed
 from evalpipe.pipeline.partitions import CANDIDATE_PASSES, CANDIDATES, checked_keys, repositories_partitions
 from evalpipe.reports import funnel_markdown
 from evalpipe.stages.bench import Workbench
-from evalpipe.stages.images import build_images
+from evalpipe.stages.images import build_images, count_images
 from evalpipe.stages.judging import judge_candidates
 from evalpipe.stages.mining import mine_repository, mining_funnel, stored_validation_funnel
 from evalpipe.stages.validating import ValidationPass, validate_candidate, validation_limits
@@ -21,14 +22,14 @@ VALIDATION_BATCH = 40
 Bench = dg.ResourceParam[Workbench]
 
 
-class ValidationOptions(dg.Config):
-    """Run configuration of validation_runs. `same_day` runs the second pass on the day of the first."""
 class ImageOptions(dg.Config):
     """Run configuration of task_images. `newest` builds only what so many of the newest candidates need."""
 
     newest: int | None = None
 
 
+class ValidationOptions(dg.Config):
+    """Run configuration of validation_runs. `same_day` runs the second pass on the day of the first."""
 
     same_day: bool = False
 
@@ -65,9 +66,7 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
                 context.log.error(f"{row['status']}: {row['log_tail']}")
         return dg.MaterializeResult(
             metadata={
-                "images": len({row["image_digest"] for row in rows if row["image_digest"]}),
-                "failed_builds": sum(row["status"] != "built" for row in rows),
-                "candidates": sum(len(row["candidates"]) for row in rows if row["image_digest"]),
+                **asdict(count_images(rows)),
                 "log": dg.MetadataValue.md(
                     "\n".join(f"```\n{row['log_tail']}\n```" for row in rows if row["log_tail"])
                 ),

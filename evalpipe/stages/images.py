@@ -83,6 +83,33 @@ def build_images(bench: Workbench, config: RepositoryConfig, newest: int | None 
     return rows
 
 
+@dataclass(frozen=True, slots=True)
+class ImageCounts:
+    """How many images serve how many candidates, and how many builds failed with how many more."""
+
+    images: int
+    candidates: int
+    failed_builds: int
+    candidates_without: int
+
+    def __str__(self) -> str:
+        text = f"images: {self.images} for {self.candidates} candidates"
+        if self.failed_builds:
+            text += f"; failed builds: {self.failed_builds}, which cost {self.candidates_without}"
+        return text
+
+
+def count_images(rows: Sequence[Row]) -> ImageCounts:
+    """The counts of rows of `task_images`."""
+    built = [row for row in rows if row["status"] == BuildStatus.BUILT]
+    return ImageCounts(
+        images=len({row["image_digest"] for row in built}),
+        candidates=sum(len(row["candidates"]) for row in built),
+        failed_builds=len(rows) - len(built),
+        candidates_without=sum(len(row["candidates"]) for row in rows) - sum(len(row["candidates"]) for row in built),
+    )
+
+
 def images_of(bench: Workbench, repository: str) -> dict[str, Row]:
     """The row of the environment of each candidate of a repository, whether it was built or failed."""
     rows = bench.lake.rows("task_images", repository)

@@ -8,6 +8,7 @@ from evalpipe.config import AgentConfig, SweepConfig
 from evalpipe.stages.attempts import needs_attempt
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.calibrating import calibration_rows, is_calibrated
+from evalpipe.stages.images import ImageCounts, count_images
 from evalpipe.stages.reporting import report_path
 from evalpipe.stages.sweeps import find_agent_sweep, load_sweep_task_set, sample_keys
 from evalpipe.stages.validating import SIDES, ValidationPass, second_pass_done, second_pass_due
@@ -17,7 +18,7 @@ from evalpipe.validation import ValidationClass
 
 @dataclass
 class RepositoryStatus:
-    """A repository: changes seen, candidates kept, passes done, second passes that could run now, classes."""
+    """A repository: changes seen, candidates kept, passes done, second passes that could run now, images, classes."""
 
     name: str
     changes: int
@@ -25,6 +26,7 @@ class RepositoryStatus:
     first_passes: int
     second_passes: int
     second_passes_due: int
+    images: ImageCounts
     classes: dict[str, int]
 
 
@@ -109,6 +111,7 @@ def _repository(bench: Workbench, name: str) -> RepositoryStatus:
         second_passes_due=sum(
             second_pass_due(bench, key) and not second_pass_done(bench, key) for key in done[ValidationPass.FIRST]
         ),
+        images=count_images(bench.lake.rows("task_images", name)),
         classes=classes,
     )
 

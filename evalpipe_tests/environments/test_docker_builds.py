@@ -270,7 +270,8 @@ def test_repository_with_a_commit_after_the_base_is_a_leak_and_another_is_not(
     builder: DockerEnvironmentBuilder, base_image: str, tmp_path: Path, kind: str
 ) -> None:
     repository = Builder(tmp_path / "shop.git")
-    base, change = repository.commit({b"a": b"1"}), repository.commit({b"a": b"2"})
+    repository.commit({b"a": b"1"})
+    change = repository.commit({b"a": b"2"})
     git(repository.path, "bundle", "create", "--quiet", str(tmp_path / "bundle"), "main")
     unpack = (
         "mv /opt/dep/objects/pack/*.pack /opt/p; rm /opt/dep/objects/pack/*; git -C /opt/dep unpack-objects < /opt/p"

@@ -33,7 +33,12 @@ def test_mine_answers_with_the_funnel(mined: Walk) -> None:
 
 
 def test_validate_answers_with_the_classes(frozen: Walk) -> None:
-    assert frozen.answers["validate"].json() == {"classes": {"valid": 2, "no_signal": 1}, "second_passes_waiting": 0}
+    images = {"images": 1, "candidates": 3, "failed_builds": 0, "candidates_without": 0}
+    assert frozen.answers["validate"].json() == {
+        "classes": {"valid": 2, "no_signal": 1},
+        "second_passes_waiting": 0,
+        "images": {"shop": images},
+    }
 
 
 def test_freeze_says_that_a_set_is_provisional(frozen: Walk) -> None:

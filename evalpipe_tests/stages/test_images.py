@@ -24,9 +24,9 @@ from evalpipe.environments import (
 )
 from evalpipe.lake import Row
 from evalpipe.sandbox import EngineUnavailable
-from evalpipe.stages.images import EnvironmentNotReady, build_images, environment_of, images_of
-from evalpipe.stages.judging import judge_candidates
+from evalpipe.stages.images import EnvironmentNotReady, build_images, count_images, environment_of, images_of
 from evalpipe.stages.mining import mine_repository
+from evalpipe.stages.judging import judge_candidates
 from evalpipe.stages.validating import ValidationPass, is_validated
 from evalpipe_tests.history.builder import Builder, File, git
 from evalpipe_tests.stages.conftest import kept
@@ -157,6 +157,7 @@ def test_candidates_of_one_key_share_an_image_of_the_oldest_base(bench: PinsBenc
         "1.4",
     ]
     assert bench.lake.rows("task_images", "clock") == rows
+    assert str(count_images(rows[:2])) == "images: 2 for 5 candidates"
 
 
 def test_what_is_built_is_not_built_again(bench: PinsBench) -> None:
@@ -192,6 +193,7 @@ def test_failed_build_costs_its_candidates_and_no_other(bench: PinsBench) -> Non
         ("failed", [4, 5]),
         ("no_recipe", [6]),
     ]
+    assert str(count_images(rows)) == "images: 1 for 3 candidates; failed builds: 2, which cost 3"
     first, *_, fourth, _, sixth = [str(row["candidate_id"]) for row in kept(bench)]
     assert environment_of(bench, "clock", first)["image_digest"] == rows[0]["image_digest"]
     with pytest.raises(EnvironmentNotReady, match=r"not built \(failed\):\ngcc: not found"):

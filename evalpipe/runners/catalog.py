@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from evalpipe.runners.cargo import CargoRunner
 from evalpipe.runners.generic import CanaryFile, GenericRunner, ReportFormat
 from evalpipe.runners.go import GoRunner
 from evalpipe.runners.jest import JestRunner
@@ -35,6 +36,7 @@ def _generic(settings: RunnerSettings) -> Runner:
 
 
 _MAKERS: Mapping[str, Callable[[RunnerSettings], Runner]] = {
+    "cargo": lambda settings: CargoRunner(arguments=settings.arguments),
     "generic": _generic,
     "go": lambda settings: GoRunner(arguments=settings.arguments),
     "jest": lambda settings: JestRunner(settings.arguments),

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from evalpipe_tests.conformance.hard_cases import Row
-from evalpipe_tests.conformance.rows import of_generic, of_go, of_jest, of_mocha, of_node, of_pytest, of_unittest, of_vitest
+from evalpipe_tests.conformance.rows import (
+    of_cargo,
+    of_generic,
+    of_go,
+    of_jest,
+    of_mocha,
+    of_node,
+    of_pytest,
+    of_unittest,
+    of_vitest,
+)
 
 ROWS: tuple[Row, ...] = (
     of_pytest.ROW,
@@ -14,4 +24,5 @@ ROWS: tuple[Row, ...] = (
     of_mocha.ROW,
     of_node.ROW,
     of_go.ROW,
+    of_cargo.ROW,
 )

@@ -12,7 +12,7 @@ from evalpipe.config.forge import ForgeConfig
 from evalpipe.config.runner import RunnerConfig
 from evalpipe.config.values import Argument, ConfigModel, Count, Glob, Memory, Positive, Slug, Text, refuse, wrong
 
-TemplateName = Literal["python", "packages", "go", "rust", "node", "maven", "dockerfile", "image"]
+TemplateName = Literal["python", "packages", "go", "rust", "node", "maven", "gradle", "dockerfile", "image"]
 PIP_TEMPLATES = ("python", "packages")
 DEFAULT_BASE_IMAGES: Mapping[str, str] = {
     "python": "python:3.12-slim",
@@ -21,6 +21,7 @@ DEFAULT_BASE_IMAGES: Mapping[str, str] = {
     "rust": "rust:1",
     "node": "node:22",
     "maven": "maven:3-eclipse-temurin-21",
+    "gradle": "eclipse-temurin:21",
 }
 BASE_IMAGE_VARIABLE = "EVALPIPE_BASE_IMAGE"
 

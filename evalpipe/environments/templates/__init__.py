@@ -2,6 +2,7 @@
 
 from evalpipe.environments.recipe import Template
 from evalpipe.environments.templates.go import GoTemplate
+from evalpipe.environments.templates.gradle import GradleTemplate
 from evalpipe.environments.templates.maven import MavenTemplate
 from evalpipe.environments.templates.node import NodeTemplate
 from evalpipe.environments.templates.packages import PackagesTemplate
@@ -17,6 +18,7 @@ TEMPLATES: dict[str, Template] = {
         RustTemplate(),
         NodeTemplate(),
         MavenTemplate(),
+        GradleTemplate(),
     )
 }
 """Every template that makes a recipe. `dockerfile` and `image` have none: the team brings the result."""

@@ -8,9 +8,9 @@ The versions that the project itself makes do not stay in the repository: they m
 import os
 import posixpath
 import shlex
-from importlib import resources
 
 from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, NoRecipe, Project, Recipe
+from evalpipe.environments.templates.java_trust import trust_files, trust_script
 from evalpipe.environments.templates.maven_poms import MavenProject, maven_projects
 from evalpipe.environments.templates.released_copies import newer_copies_script
 from evalpipe.runners.suite import PREPARE_SCRIPT
@@ -18,7 +18,6 @@ from evalpipe.runners.suite import PREPARE_SCRIPT
 NAME = "maven"
 VERSION = 1
 _REPOSITORY = f"{BUILD_FOLDER}/maven/repository"
-_TRUST = f"{BUILD_FOLDER}/maven/TrustStore.java"
 
 # Checks of form, licences and the like are no tests, and would fail a change, or the whole build, for another reason.
 # What asks git finds no repository.
@@ -46,12 +45,8 @@ cat > /tmp/.m2/settings.xml << 'END'
 END
 """
 
-# Java has a trust store of its own and reads no bundle of certificates; the machine's is one.
-_BEGIN = f"""export MAVEN_OPTS="${{MAVEN_OPTS:-}} -Duser.home=$HOME"
-if [ -n "${{SSL_CERT_FILE:-}}" ]; then
-    java {_TRUST} "$SSL_CERT_FILE" /tmp/trust.p12
-    MAVEN_OPTS="$MAVEN_OPTS -Djavax.net.ssl.trustStore=/tmp/trust.p12 -Djavax.net.ssl.trustStorePassword=changeit"
-fi
+_BEGIN = f"""export MAVEN_OPTS="$MAVEN_OPTS -Duser.home=$HOME"
+{trust_script("MAVEN_OPTS")}
 mvn --version"""
 
 # What cannot be had fails the build, and so does a build that comes to no tests; a module that does not compile costs
@@ -69,8 +64,7 @@ find . -name '*.jar' | awk -F / '{{
     print group ":" $(NF - 2) "==" $(NF - 1)
 }}' | sort -u > {PACKAGES_FILE}
 # They say which server a file came from, and Maven refuses what came from one that it does not know any more.
-find . \\( -name _remote.repositories -o -name '*.lastUpdated' -o -name resolver-status.properties \\) -delete
-rm -f /tmp/trust.p12"""
+find . \\( -name _remote.repositories -o -name '*.lastUpdated' -o -name resolver-status.properties \\) -delete"""
 
 
 class MavenTemplate:
@@ -91,7 +85,7 @@ class MavenTemplate:
             VERSION,
             steps=(*project.setup, "\n".join(fetch), "\n".join([*remove, _FINISH])),
             env={"MAVEN_OPTS": _OPTIONS},
-            files={PREPARE_SCRIPT: _PREPARE.encode(), _TRUST: _program("TrustStore.java")},
+            files={PREPARE_SCRIPT: _PREPARE.encode(), **trust_files()},
             check=newer_copies_script(own, project.version),
             decided_by=tuple(sorted({path for one in projects for path in one.deciding})),
         )
@@ -105,7 +99,3 @@ def _place(name: str, version: str) -> str:
     """Where a local repository has one version of what is called `group:artifact`."""
     group, _, artifact = name.partition(":")
     return posixpath.join(*group.split("."), artifact, version)
-
-
-def _program(name: str) -> bytes:
-    return resources.files("evalpipe.environments.templates").joinpath("inside", name).read_bytes()

@@ -26,7 +26,7 @@ def judge_pass(sides: TwoSides, test_files: Collection[bytes]) -> PassFinding:
     change's test files, which tell a test that was meant to show the change from one that fails for reasons of
     its own.
     """
-    own = OwnTests(test_files)
+    own = OwnTests(test_files, {*sides.before.tests, *sides.after.tests})
     for side, report in (("before", sides.before), ("after", sides.after)):
         if report.status in _BROKEN_RUNS:
             return PassFinding(_BROKEN_RUNS[report.status], f"{side}: {report.detail}")

@@ -43,7 +43,7 @@ def judge(
     if not any(finding.validation_class in INCOMPLETE for finding in findings):
         wavering = _wavering(list(passes.values()))
         stable = [judge_pass(_sides_without(sides, wavering), test_files) for sides in passes.values()]
-        by_chance = _signals_by_chance(passes.values(), findings, wavering, OwnTests(test_files))
+        by_chance = _signals_by_chance(passes.values(), findings, wavering, test_files)
         if by_chance.after_too or (by_chance.at_all and not stable[0].fail_to_pass):
             example = min(by_chance.after_too or by_chance.at_all)
             evidence = f"fail to pass in one pass only: {count(by_chance.at_all)}, for example {example}"
@@ -130,12 +130,16 @@ class _SignalsByChance:
 
 
 def _signals_by_chance(
-    passes: Collection[TwoSides], findings: Collection[PassFinding], wavering: frozenset[str], own: OwnTests
+    passes: Collection[TwoSides],
+    findings: Collection[PassFinding],
+    wavering: frozenset[str],
+    test_files: Collection[bytes],
 ) -> _SignalsByChance:
     signals: frozenset[str] = frozenset()
     for finding in findings:
         if finding.validation_class is ValidationClass.VALID:
             signals |= finding.fail_to_pass
+    own = OwnTests(test_files, [test for one in passes for side in (one.before, one.after) for test in side.tests])
     at_all = own.among(signals & wavering)
     return _SignalsByChance(at_all, at_all.intersection(*(failed(one.before) for one in passes)))
 

@@ -15,7 +15,7 @@ from evalpipe.history.decision import Category, CategoryRule, MiningReason
 from evalpipe.history.ledger import Entry
 from evalpipe.history.links import IssueLink
 from evalpipe.history.paths import PathRules
-from evalpipe.history.problem import ProblemSource
+from evalpipe.history.problem import ProblemSource, UnusedText
 from evalpipe.history.pull_requests import Forge, PullRequest
 from evalpipe.history.shapes import Shape
 
@@ -61,8 +61,8 @@ class Candidate(NamedTuple):
     Dates are in UTC: `author_date` is when the work began (the earliest author date among the change's
     commits), `merge_date` when it came to the mainline. `author` wrote the last commit of the work. `forge` says whose
     `number` it is. `branch_commits` are the commits that a merge brought or a rebase consists of, the change's own
-    excepted. `reverts` and `repeats` are commits of earlier changes; `inline_tests` are those of the source files in
-    which test code changed.
+    excepted. `unused_texts` are issues and pull requests that it names and whose texts could not be used. `reverts` and
+    `repeats` are commits of earlier changes; `inline_tests` are those of the source files in which test code changed.
 
     What needs file contents (lines, issues, problem text, `patch_id`, inline tests, and whether a manifest really
     changed a dependency) is looked up for kept changes and those rejected for `repeat` or `no_issue` only; the lines of
@@ -97,6 +97,7 @@ class Candidate(NamedTuple):
     issues: tuple[IssueLink, ...]
     problem_source: ProblemSource
     problem_text: str
+    unused_texts: tuple[UnusedText, ...]
     reverts: str | None
     repeats: str | None
     coding_agent: bool

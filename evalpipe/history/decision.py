@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum, auto
 from typing import Final, NamedTuple
 
@@ -111,6 +112,16 @@ class ChangedFiles(NamedTuple):
         source, tests = by_kind.get(FileKind.source, ()), by_kind.get(FileKind.test, ())
         return cls(by_kind, tuple(source), tuple(tests), submodules, deleted, total)
 
+    def with_generated(self, paths: Collection[bytes]) -> ChangedFiles:
+        """The same files when these sources turned out to be generated."""
+        source = tuple([path for path in self.source if path not in paths])
+        by_kind = dict(self.by_kind)
+        del by_kind[FileKind.source]
+        if source:
+            by_kind[FileKind.source] = list(source)
+        by_kind[FileKind.generated] = [*by_kind.get(FileKind.generated, ()), *paths]
+        return self._replace(by_kind=by_kind, source=source)
+
     def only(self, kind: FileKind) -> bool:
         """Whether files of this kind changed and, documentation aside, no other ones."""
         return kind in self.by_kind and not self.submodules and not self.by_kind.keys() - {kind, FileKind.docs}
@@ -149,8 +160,11 @@ def is_promising(decision: Decision, files: ChangedFiles, max_files: int) -> boo
 def settle(
     decision: Decision, files: ChangedFiles, max_files: int, inline_tests: tuple[bytes, ...], relations: Relations
 ) -> Decision:
-    """The decision about a promising change when its contents and its relations to earlier changes are known."""
-    if decision.reason is MiningReason.revert and relations.repeats is not None:
+    """The decision about a promising change when its contents and its relations to earlier changes are known.
+
+    `files` are those of which contents told what they are.
+    """
+    if decision.reason is not MiningReason.revert or relations.repeats is not None:
         decision = _by_files(files, max_files) or _KEPT
     if decision.reason is MiningReason.no_tests and inline_tests:
         decision = _KEPT

@@ -14,8 +14,9 @@ from contextlib import ExitStack
 from functools import lru_cache
 from typing import IO, Final, NamedTuple
 
-from evalpipe.history.dependencies import dependencies_changed
+from evalpipe.history.dependencies import dependencies_changed, holds_more_than_dependencies
 from evalpipe.history.errors import GitFailed
+from evalpipe.history.generated import says_generated
 from evalpipe.history.inline_tests import inline_tests_changed, may_hold_inline_tests
 from evalpipe.history.mainline import FileChange
 from evalpipe.history.objects import GITLINK
@@ -56,8 +57,9 @@ class Evidence(NamedTuple):
 
     Lines are counted over all text files, as `git diff --numstat` does; but a file that became a link, or the other way
     round, has all its lines removed and added. `inline_tests` are the source files in which
-    test code changed. `patch_id` is equal for two changes that edit the same lines in the same source and test files,
-    wherever in the files these stand; None when no such line was edited.
+    test code changed, `generated` those that say that a tool wrote them. `patch_id` is equal for two changes that edit
+    the same lines in the same source and test files, wherever in the files these stand; None when no such line was
+    edited.
     """
 
     lines_added: int
@@ -65,6 +67,7 @@ class Evidence(NamedTuple):
     changelog: str
     dependencies_changed: bool
     inline_tests: tuple[bytes, ...]
+    generated: tuple[bytes, ...]
     patch_id: str | None
 
 
@@ -101,14 +104,17 @@ class EvidenceReader:
 
     @staticmethod
     def _is_read_whole(file: FileChange, kind: FileKind) -> bool:
-        if kind is not FileKind.dependency and (kind is not FileKind.source or not may_hold_inline_tests(file.path)):
-            return False
-        return file.old_oid != file.new_oid and GITLINK not in (file.old_mode, file.new_mode)
+        if kind is FileKind.dependency:
+            worth_it = holds_more_than_dependencies(file.path)
+        else:
+            worth_it = kind is FileKind.source and may_hold_inline_tests(file.path)
+        return worth_it and file.old_oid != file.new_oid and GITLINK not in (file.old_mode, file.new_mode)
 
     def _evidence(self, files: Sequence[FileChange], patch: bytes) -> Evidence:
         added = removed = 0
         changelog: list[bytes] = []
         inline_tests: list[bytes] = []
+        generated: list[bytes] = []
         dependency = False
         edits: list[bytes] = []
         for file, hunks in zip(files, _hunks_of(patch, files), strict=True):
@@ -121,6 +127,8 @@ class EvidenceReader:
                 if lines:
                     edits.append(path)
                     edits += lines
+                if kind is FileKind.source and says_generated(hunks):
+                    generated.append(path)
             elif _is_changelog(path):
                 changelog += _more_in_new(_EDITED_LINE.findall(hunks))
             if self._is_read_whole(file, kind):
@@ -130,12 +138,15 @@ class EvidenceReader:
                     dependency = dependency or dependencies_changed(path, old, new)
                 elif inline_tests_changed(old, new):
                     inline_tests.append(path)
+            elif kind is FileKind.dependency:
+                dependency = dependency or file.old_oid != file.new_oid
         return Evidence(
             added,
             removed,
             b"\n".join(changelog).decode("utf-8", "replace"),
             dependency,
             tuple(inline_tests),
+            tuple(generated),
             hashlib.blake2b(b"\n".join(edits), digest_size=8).hexdigest() if edits else None,
         )
 

@@ -25,7 +25,12 @@ class TextKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class IssueText:
-    """One issue or pull request as it was written; `closed_by` is what the forge says closed it."""
+    """One issue or pull request.
+
+    The text is as it was written, unless `edited_at` has a time: then it is as it was at that time, and what it said
+    before is not known. `closed_by` is what the forge says closed it, `closes` the issues that this pull request
+    closes by its word.
+    """
 
     number: int
     kind: TextKind
@@ -35,6 +40,8 @@ class IssueText:
     created_at: datetime
     closed_by: str | None
     labels: tuple[str, ...]
+    edited_at: datetime | None = None
+    closes: tuple[int, ...] = ()
 
     @property
     def text(self) -> str:
@@ -74,7 +81,9 @@ class IssueTexts:
     def closed_by(self, number: int | None, commits: Iterable[str]) -> list[int]:
         """Issues that the tracker says were closed by this pull request or one of these commits."""
         names = [*([] if number is None else [str(number)]), *commits]
-        return sorted({issue for name in names for issue in self._closed.get(name, ())})
+        pull_request = None if number is None else self.pull_request(number)
+        found = {issue for name in names for issue in self._closed.get(name, ())}
+        return sorted(found.union(() if pull_request is None else pull_request.closes))
 
 
 def _parsed(line: str, place: str) -> IssueText:
@@ -87,27 +96,36 @@ def _parsed(line: str, place: str) -> IssueText:
     kind = _field(row, "kind", str, place)
     if kind not in list(TextKind):
         raise IssueTextsInvalid(f"{place}, field 'kind': {kind!r} is not one of {', '.join(TextKind)}")
-    created = _field(row, "created_at", str, place)
-    try:
-        created_at = datetime.fromisoformat(created)
-    except ValueError:
-        raise IssueTextsInvalid(f"{place}, field 'created_at': {created!r} is no ISO 8601 time") from None
-    if created_at.tzinfo is None:
-        raise IssueTextsInvalid(f"{place}, field 'created_at': {created!r} has no time zone; write it with Z")
     closed_by = row.get("closed_by")
     labels = row.get("labels") or []
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise IssueTextsInvalid(f"{place}, field 'labels': a list of names is needed")
+    closes = row.get("closes") or []
+    if not isinstance(closes, list) or not all(type(number) is int for number in closes):
+        raise IssueTextsInvalid(f"{place}, field 'closes': a list of numbers is needed")
     return IssueText(
         number=_field(row, "number", int, place),
         kind=TextKind(kind),
         title=_field(row, "title", str, place),
         body=row.get("body") or "",
         author=row.get("author") or "",
-        created_at=created_at,
+        created_at=_time(row, "created_at", place),
         closed_by=None if closed_by is None else str(closed_by).lstrip("#!"),
         labels=tuple(labels),
+        edited_at=None if row.get("edited_at") is None else _time(row, "edited_at", place),
+        closes=tuple(closes),
     )
+
+
+def _time(row: dict[str, Any], name: str, place: str) -> datetime:
+    value = _field(row, name, str, place)
+    try:
+        found = datetime.fromisoformat(value)
+    except ValueError:
+        raise IssueTextsInvalid(f"{place}, field {name!r}: {value!r} is no ISO 8601 time") from None
+    if found.tzinfo is None:
+        raise IssueTextsInvalid(f"{place}, field {name!r}: {value!r} has no time zone; write it with Z")
+    return found
 
 
 def _field(row: dict[str, Any], name: str, wanted: type[Any], place: str) -> Any:

@@ -29,7 +29,7 @@ from evalpipe.history.problem import Problem, ProblemSource, problem_of
 from evalpipe.history.repository import Repository
 from evalpipe.history.shapes import Change, changes_of
 
-MINING_VERSION: Final = 3
+MINING_VERSION: Final = 4
 """Goes up with every change of the rules in this folder, so that what was mined by older ones is mined again."""
 
 _NO_PROBLEM: Final = Problem(ProblemSource.commit_message, "")
@@ -105,6 +105,8 @@ class Mining:
 
     def _row(self, change: Change, files: ChangedFiles, decision: Decision, evidence: Evidence | None) -> Candidate:
         patch_id = None if evidence is None else evidence.patch_id
+        if evidence is not None and evidence.generated:
+            files = files.with_generated(evidence.generated)
         relations = self._ledger.relations_of(change, files.source + files.tests, patch_id)
         links: tuple[IssueLink, ...] = ()
         problem = _NO_PROBLEM
@@ -172,6 +174,7 @@ class Mining:
             links,
             problem.source,
             problem.text,
+            problem.unused,
             relations.reverts[0] if relations.reverts else None,
             relations.repeats,
             _shows_coding_agent(commits),

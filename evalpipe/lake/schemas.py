@@ -52,6 +52,7 @@ CANDIDATE_COMMITS = pa.schema(
         pa.field("patch_id", pa.string()),
         pa.field("repeats", pa.string()),
         pa.field("reverted_by", pa.string()),
+        pa.field("unused_texts", pa.list_(pa.struct([("key", pa.string()), ("fault", pa.string())]))),
         # Equal for rows that were mined by the same rules; rows of others are mined again.
         pa.field("mining_key", pa.string()),
     ]

@@ -12,7 +12,7 @@ from evalpipe.history.decision import Category, CategoryRule, MiningReason
 from evalpipe.history.issues import IssueText, IssueTexts, TextKind
 from evalpipe.history.links import IssueLink, LinkPlace, LinkStrength
 from evalpipe.history.mining import Mining
-from evalpipe.history.problem import ProblemSource
+from evalpipe.history.problem import ProblemSource, TextFault
 from evalpipe.history.repository import Repository
 from evalpipe_tests.history.builder import SUBMODULE, Builder, File
 from evalpipe_tests.history.mining import START, WORK, merge_of, mined, only
@@ -157,9 +157,17 @@ def test_equal_rules_have_equal_digests() -> None:
 
 
 def issue(
-    number: int, created: int, title: str, kind: TextKind = TextKind.issue, closed_by: str | None = None
+    number: int,
+    created: int,
+    title: str,
+    kind: TextKind = TextKind.issue,
+    closed_by: str | None = None,
+    edited: int | None = None,
+    closes: tuple[int, ...] = (),
 ) -> IssueText:
-    return IssueText(number, kind, title, "Body", "ada", datetime.fromtimestamp(created, UTC), closed_by, ())
+    times = [None if time is None else datetime.fromtimestamp(time, UTC) for time in (created, edited)]
+    assert times[0] is not None
+    return IssueText(number, kind, title, "Body" if title else "", "ada", times[0], closed_by, (), times[1], closes)
 
 
 def test_links_are_found_in_every_place(clock: Builder) -> None:
@@ -212,6 +220,41 @@ def test_problem_text_falls_back_to_the_pull_request_then_to_the_message(clock: 
         candidate = only(clock, texts_or_none)
         assert candidate.problem_source is ProblemSource.commit_message
         assert candidate.problem_text == "Repair\n\nIt was late."
+
+
+def test_text_that_was_edited_after_the_work_began_is_not_used(clock: Builder) -> None:
+    clock.commit(WORK, "Repair (#12)\n\nFixes #1, fixes #2, see #3", author_date=START)
+    edited = issue(1, START - 9, "One", edited=START)
+    empty = issue(3, START - 9, "")
+    texts = IssueTexts([edited, issue(2, START - 9, "Two", edited=START - 1), empty])
+    candidate = only(clock, texts)
+    assert (candidate.problem_source, candidate.problem_text) == (ProblemSource.issue, "Two\n\nBody")
+    assert candidate.unused_texts == (("#1", TextFault.edited_too_late), ("#3", TextFault.empty))
+    request = issue(12, START + 60, "Request", TextKind.pull_request)
+    candidate = only(clock, IssueTexts([edited, issue(2, START, "Two"), request]))
+    assert (candidate.problem_source, candidate.problem_text) == (ProblemSource.pull_request, "Request\n\nBody")
+    assert candidate.unused_texts == (("#1", TextFault.edited_too_late), ("#2", TextFault.created_too_late))
+    request = issue(12, START + 60, "Request", TextKind.pull_request, edited=START + 90)
+    candidate = only(clock, IssueTexts([request]))
+    assert (candidate.problem_source, candidate.problem_text) == (
+        ProblemSource.commit_message,
+        "Repair\n\nFixes #1, fixes #2, see #3",
+    )
+    assert candidate.unused_texts == (("pull request 12", TextFault.edited_too_late),)
+    assert only(clock).unused_texts == ()
+
+
+def test_what_the_forge_says_that_a_pull_request_closes_is_a_closing_link(clock: Builder) -> None:
+    clock.commit(WORK, "Repair (#12)\n\nsee #5", author_date=START)
+    texts = IssueTexts(
+        [issue(12, START, "Request", TextKind.pull_request, closes=(5, 4)), issue(4, START - 9, "Late")],
+    )
+    candidate = only(clock, texts)
+    assert candidate.issues == (
+        IssueLink("#4", 4, LinkPlace.pull_request, LinkStrength.closing),
+        IssueLink("#5", 5, LinkPlace.pull_request, LinkStrength.closing),
+    )
+    assert candidate.problem_text == "Late\n\nBody"
 
 
 def test_merge_without_own_words_takes_those_of_its_branch(clock: Builder) -> None:

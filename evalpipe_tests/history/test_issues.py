@@ -41,6 +41,19 @@ def test_export_is_read(tmp_path: Path) -> None:
     assert texts.closed_by(2, []) == [1]
     assert texts.closed_by(None, ["2"]) == [1]
     assert texts.closed_by(3, ["a"]) == []
+    assert (issue.edited_at, issue.closes) == (None, ())
+
+
+def test_edits_and_what_a_pull_request_closes_are_read(tmp_path: Path) -> None:
+    edited = {**ROW, "edited_at": "2026-02-06T00:00:00+01:00"}
+    closing = {**ROW, "number": 2, "kind": "pull_request", "closed_by": None, "closes": [7, 1], "edited_at": None}
+    texts = load(tmp_path, edited, closing)
+    issue, pull_request = texts.issue(1), texts.pull_request(2)
+    assert issue is not None
+    assert issue.edited_at == datetime(2026, 2, 5, 23, tzinfo=UTC)
+    assert pull_request is not None
+    assert (pull_request.edited_at, pull_request.closes) == (None, (7, 1))
+    assert texts.closed_by(2, []) == [1, 7]
 
 
 @pytest.mark.parametrize(
@@ -54,6 +67,10 @@ def test_export_is_read(tmp_path: Path) -> None:
         ({**ROW, "created_at": "yesterday"}, "no ISO 8601 time"),
         ({**ROW, "created_at": "2026-02-05T17:20:00"}, "no time zone"),
         ({**ROW, "labels": "bug"}, "field 'labels'"),
+        ({**ROW, "edited_at": 5}, "field 'edited_at': a str is needed"),
+        ({**ROW, "edited_at": "2026-02-05"}, "no time zone"),
+        ({**ROW, "closes": [True]}, "field 'closes'"),
+        ({**ROW, "closes": 3}, "field 'closes'"),
         ({key: value for key, value in ROW.items() if key != "title"}, "field 'title'"),
     ],
 )

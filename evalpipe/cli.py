@@ -118,7 +118,7 @@ def mine(workspace: Path | None, repositories: Sequence[str], dry_run: bool, as_
     else:
         for name, funnel in funnels.items():
             click.echo(f"{name}\n{funnel_text(funnel, [])}")
-    without = [name for name, funnel in funnels.items() if not dict(funnel).get("kept")]
+    without = [name for name, funnel in funnels.items() if not {"kept", "added"} & dict(funnel).keys()]
     if without:
         fail(
             f"no candidates in {', '.join(without)}: a candidate changes source and tests. The funnel says why each "

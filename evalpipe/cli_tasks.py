@@ -62,6 +62,24 @@ def tasks() -> None:
 
 
 @tasks.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.pass_obj
+def add(workspace: Path | None, file: Path) -> None:
+    """Bring in a task that the history does not hold: FILE, with its patches beside it; docs/task-sets.md shows one.
+
+    It is kept below data/tasks/, for the team to commit, and is from now on a candidate like those of the history.
+    """
+    from evalpipe.stages.adding import add_task
+
+    bench = open_bench(workspace)
+    task, candidate_id = add_task(bench, file.absolute())
+    repository = task.config.repository
+    open_driver(bench).mine([bench.workspace.load_repository(repository)])
+    click.echo(f"candidate {candidate_id}, kept in data/tasks/{repository}/{task.config.id}/")
+    console.note(f"next: evalpipe validate {repository}, and again on another day")
+
+
+@tasks.command()
 @click.argument("name")
 @click.option("--against", metavar="OTHER", help="Also say which tasks were added, dropped or changed since OTHER.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for machines on the output stream.")

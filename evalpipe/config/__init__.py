@@ -1,5 +1,6 @@
 """Configuration: the YAML files of a workspace, checked, with errors that name file, line and field."""
 
+from evalpipe.config.added_task import TASK_FILE, AddedTaskConfig, load_added_task
 from evalpipe.config.agent import AgentConfig, RetryPolicy
 from evalpipe.config.forge import ForgeConfig
 from evalpipe.config.problems import ConfigError, Problem
@@ -16,6 +17,8 @@ from evalpipe.config.values import digest
 from evalpipe.config.workspace import LoadedConfigs, Workspace, find_workspace
 
 __all__ = [
+    "TASK_FILE",
+    "AddedTaskConfig",
     "AgentConfig",
     "CanaryConfig",
     "Category",
@@ -35,5 +38,6 @@ __all__ = [
     "Workspace",
     "digest",
     "find_workspace",
+    "load_added_task",
     "resolve_base_image",
 ]

@@ -64,6 +64,10 @@ class Workspace:
     def task_sets_dir(self) -> Path:
         return self.data / "task_sets"
 
+    @property
+    def added_tasks_dir(self) -> Path:
+        return self.data / "tasks"
+
     def resolve(self, path: Path | str) -> Path:
         """Return the absolute path of one that a configuration file gives from the workspace's top."""
         return Path(os.path.normpath(self.root / Path(path).expanduser()))

@@ -4,7 +4,7 @@ from evalpipe.lake.blobs import BlobError, BlobStore
 from evalpipe.lake.files import DiskFullError, write_atomically
 from evalpipe.lake.schemas import SCHEMAS
 from evalpipe.lake.spool import Spool
-from evalpipe.lake.tables import Lake, LakeError, Row
+from evalpipe.lake.tables import Lake, LakeError, Row, arrow_table
 
 __all__ = [
     "SCHEMAS",
@@ -15,5 +15,6 @@ __all__ = [
     "LakeError",
     "Row",
     "Spool",
+    "arrow_table",
     "write_atomically",
 ]

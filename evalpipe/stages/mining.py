@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from evalpipe.config import RepositoryConfig
 from evalpipe.history import (
@@ -33,15 +34,20 @@ from evalpipe.history import (
     PathRules,
     PullRequest,
     Repository,
+    Shape,
     funnel,
     update_mirror,
 )
-from evalpipe.lake import Spool
+from evalpipe.lake import Spool, arrow_table
+from evalpipe.stages.added_tasks import TaskFiles, added_keys, added_rows, stored_tasks
 from evalpipe.stages.bench import Workbench
 from evalpipe.validation import ValidationClass
 
 TABLE: Final = "candidate_commits"
+ADDED: Final = "added"
+"""In a funnel: tasks that the team wrote itself."""
 _ROWS_AT_ONCE: Final = 4096
+_IS_ADDED: Final = pc.field("shape") == Shape.added.value
 _ENTRY_COLUMNS: Final = (
     *("commit", "branch_commits", "forge", "number", "change_id", "patch_id", "source_files", "test_files"),
     *("reverts", "repeats", "reason"),
@@ -50,19 +56,26 @@ _ENTRY_COLUMNS: Final = (
 
 @dataclass(slots=True)
 class MiningSummary:
-    """What was mined: how many changes fell to each reason, and the ids of the kept ones, oldest first."""
+    """What was mined: how many changes fell to each reason, and the ids of the kept ones, oldest first.
+
+    After them come the candidates that the team added, of which there are `added`.
+    """
 
     counts: Counter[MiningReason] = field(default_factory=Counter)
     kept: list[str] = field(default_factory=list)
+    added: int = 0
 
     @property
     def changes(self) -> int:
         """How many changes the mainline has."""
         return self.counts.total()
 
-    def add(self, candidate_id: str, reason: MiningReason) -> None:
-        """Count one more change."""
-        self.counts[reason] += 1
+    def add(self, candidate_id: str, reason: MiningReason, shape: Shape) -> None:
+        """Count one more change, or a task that the team added."""
+        if shape is Shape.added:
+            self.added += 1
+        else:
+            self.counts[reason] += 1
         if reason is MiningReason.kept:
             self.kept.append(candidate_id)
 
@@ -84,11 +97,11 @@ def mine_repository(bench: Workbench, config: RepositoryConfig) -> MiningSummary
     """Look at every change of a repository's mainline and have one row stored for each. Raises HistoryError."""
     look = look_at_history(bench, config)
     try:
-        return _store(bench, config.name, look)
+        return _store(bench, config, look)
     except (MainlineRewritten, CommitMissing):
         if not look.known:
             raise
-        return _store(bench, config.name, look_at_history(bench, config, from_start=True))
+        return _store(bench, config, look_at_history(bench, config, from_start=True))
 
 
 def summarize(bench: Workbench, config: RepositoryConfig) -> MiningSummary:
@@ -96,7 +109,7 @@ def summarize(bench: Workbench, config: RepositoryConfig) -> MiningSummary:
     look = look_at_history(bench, config, from_start=True)
     summary = MiningSummary()
     for candidate in look.mining or ():
-        summary.add(candidate.candidate_id, candidate.reason)
+        summary.add(candidate.candidate_id, candidate.reason, candidate.shape)
     return summary
 
 
@@ -141,17 +154,18 @@ def path_rules(config: RepositoryConfig) -> PathRules:
 
 
 def mining_funnel(summary: MiningSummary) -> list[tuple[str, int]]:
-    """How many changes were kept, and how many fell to each reason, in the order of the rules."""
-    return [(reason.value, count) for reason, count in funnel(summary.counts.elements())]
+    """How many changes were kept, and how many fell to each reason, in the order of the rules; then tasks added."""
+    found = [(reason.value, count) for reason, count in funnel(summary.counts.elements())]
+    return [*found, (ADDED, summary.added)] if summary.added else found
 
 
 def stored_mining_funnel(bench: Workbench, repositories: Sequence[str]) -> list[tuple[str, int]]:
     """The funnel of what was mined before, over several repositories."""
     counts: Counter[str] = Counter()
     for name in repositories:
-        for chunk in bench.lake.chunks(TABLE, name, columns=["reason"]):
-            counts.update(row["reason"] for row in chunk.to_pylist())
-    return [(reason.value, counts[reason.value]) for reason in MiningReason if counts[reason.value]]
+        for chunk in bench.lake.chunks(TABLE, name, columns=["reason", "shape"]):
+            counts.update(ADDED if row["shape"] == Shape.added else row["reason"] for row in chunk.to_pylist())
+    return [(reason, counts[reason]) for reason in (*MiningReason, ADDED) if counts[reason]]
 
 
 def stored_validation_funnel(bench: Workbench, repositories: Sequence[str]) -> list[tuple[str, int]]:
@@ -162,8 +176,11 @@ def stored_validation_funnel(bench: Workbench, repositories: Sequence[str]) -> l
     return [(found.value, counts[found.value]) for found in ValidationClass if counts[found.value]]
 
 
-def _store(bench: Workbench, name: str, look: HistoryLook) -> MiningSummary:
-    summary = MiningSummary()
+def _store(bench: Workbench, config: RepositoryConfig, look: HistoryLook) -> MiningSummary:
+    summary, name = MiningSummary(), config.name
+    tasks = stored_tasks(bench.workspace, name)
+    # Every time, because a mirror that was made anew does not have their commits.
+    added = [_added_table(bench, config, tasks, look.key)] if tasks else []
     if look.mining is not None:
         with Spool(TABLE, bench.lake.root) as spool, _collector_at_rest():
             newest: list[str] = []
@@ -174,11 +191,22 @@ def _store(bench: Workbench, name: str, look: HistoryLook) -> MiningSummary:
             # It reaches all the others, so that they stay when the team rewrites the mainline.
             look.repository.keep(newest)
             chunks = chain(_first_rows(bench, name, look.known), spool.chunks())
-            bench.lake.write_tables(TABLE, _with_reverts(chunks, look.mining.reverted_by), name)
-    for chunk in bench.lake.chunks(TABLE, name, columns=("candidate_id", "reason")):
+            bench.lake.write_tables(TABLE, chain(_with_reverts(chunks, look.mining.reverted_by), added), name)
+    elif added_keys(tasks, look.key) != _stored_added_keys(bench, name):
+        bench.lake.write_tables(TABLE, chain(_first_rows(bench, name, look.known), added), name)
+    for chunk in bench.lake.chunks(TABLE, name, columns=("candidate_id", "reason", "shape")):
         for row in chunk.to_pylist():
-            summary.add(row["candidate_id"], MiningReason(row["reason"]))
+            summary.add(row["candidate_id"], MiningReason(row["reason"]), Shape(row["shape"]))
     return summary
+
+
+def _added_table(bench: Workbench, config: RepositoryConfig, tasks: Sequence[TaskFiles], key: str) -> pa.Table:
+    return arrow_table(TABLE, added_rows(bench.mirror(config.name), tasks, path_rules(config), key))
+
+
+def _stored_added_keys(bench: Workbench, name: str) -> list[str]:
+    chunks = bench.lake.chunks(TABLE, name, columns=("shape", "mining_key"))
+    return [row["mining_key"] for chunk in chunks for row in chunk.filter(_IS_ADDED).to_pylist()]
 
 
 @contextmanager
@@ -209,7 +237,8 @@ class _Stored(NamedTuple):
 def _stored(bench: Workbench, name: str, key: str) -> _Stored | None:
     """The rows that a run can go on from: all were mined with this key."""
     changes, last = 0, pa.table({})
-    for chunk in bench.lake.chunks(TABLE, name, columns=("commit", "parent", "mining_key")):
+    for table in bench.lake.chunks(TABLE, name, columns=("commit", "parent", "mining_key", "shape")):
+        chunk = table.filter(~_IS_ADDED)  # they come last, and are no part of the history
         if chunk.column("mining_key").unique().to_pylist() not in ([key], []):
             return None
         changes, last = changes + len(chunk), chunk.slice(max(0, len(chunk) - 1)) if len(chunk) else last
@@ -261,9 +290,6 @@ def _columns(candidates: Sequence[Candidate], key: str) -> dict[str, Sequence[An
     columns["issues"] = [
         [{"key": link.key, "found_in": link.found_in, "strength": link.strength} for link in links]
         for links in columns["issues"]
-    ]
-    columns["unused_texts"] = [
-        [{"key": text.key, "fault": text.fault} for text in texts] for texts in columns["unused_texts"]
     ]
     columns["reverted_by"] = [None] * len(candidates)
     columns["mining_key"] = [key] * len(candidates)

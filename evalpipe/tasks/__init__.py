@@ -1,5 +1,6 @@
 """Tasks: the record, frozen sets, the trees of a task, prompts, and an agent's work as a patch."""
 
+from evalpipe.tasks.added_change import AddedChange, AddedChangeWrong, added_change
 from evalpipe.tasks.capture import CapturedPatch, capture_patch
 from evalpipe.tasks.files import TreeFile, read_files
 from evalpipe.tasks.frozen_set import (
@@ -37,6 +38,8 @@ from evalpipe.tasks.trees import (
 
 __all__ = [
     "PATCH_BYTES",
+    "AddedChange",
+    "AddedChangeWrong",
     "CapturedPatch",
     "EnvironmentSpec",
     "GradedTree",
@@ -57,6 +60,7 @@ __all__ = [
     "TaskSetError",
     "TaskWithPatches",
     "TreeFile",
+    "added_change",
     "before_tree",
     "capture_patch",
     "freeze",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from evalpipe.grading import verdict_key
 from evalpipe.stages.freezing import freeze_task_set
 from evalpipe.stages.grading_rows import cached_verdict, grade_patch, key_of_verdict
 from evalpipe.stages.task_set_checks import FieldChange, check_task_set, compare_task_sets
@@ -44,7 +45,10 @@ def test_without_its_mirror_a_set_is_checked_as_far_as_it_goes(old: OldBench) ->
     )
 
 
-def test_a_set_of_an_older_version_is_graded_and_its_verdicts_are_found_again(old: OldBench) -> None:
+def test_a_set_of_an_older_version_is_graded_and_its_verdicts_are_found_again(
+    old: OldBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(verdict_key.__globals__, "GRADER_VERSION", "1")
     make_mirror(old)
     task_set = load_task_set(old.workspace.task_sets_dir / old_set.NAME)
     for task_id, task in task_set.tasks.items():

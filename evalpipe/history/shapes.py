@@ -7,17 +7,14 @@ The rules for a merge, in order:
    pull requests had been merged to its branch before, or stand, by more than one author, among all that it brought.
 3. Its subject says that the mainline was merged: a back-merge. That is how a foxtrot shows: a topic branch took in the
    mainline, and the mainline was then moved forward to it, so that the difference to the first parent is other people's
-   work. If that is one pull request to the letter, it is that pull request, late: see below. But `Merge branch 'main' of <address>` and `... into main` are contributions from a fork when others than the
+   work. But `Merge branch 'main' of <address>` and `... into main` are contributions from a fork when others than the
    merger wrote the mainline since the two parted, and so is a merge into a branch that is named after the fork's owner.
 4. Pull requests or merges stand on the other side's own line, the merger alone wrote the mainline's side, and the
-   subject names no branch: a foxtrot with words of its own, so a back-merge with the same exception.
+   subject names no branch: a foxtrot with words of its own, so a back-merge.
 5. Two or more pull requests stand there, or it is a line that releases are made from, with several changes: an
    integration. One pull request: the same change, forwarded, with its number.
 6. Anything else is a merge; with three or more parents an octopus. GitLab's squash with merge commit (parents B and S,
    S on top of B, the same tree) is a merge too: only the merge is on the first-parent line, so it is one change.
-
-A foxtrot is one pull request to the letter when nothing else stands on the other side's own line, and the merge differs
-from its first parent in the same files, with the same contents before and after, as the pull request from its base.
 
 Commits of one parent that follow each other and carry one pull request are one rebase. A single such commit, or one
 with Gerrit's Change-Id, is a squash; without any of these it is direct.
@@ -26,7 +23,7 @@ with Gerrit's Change-Id, is a squash; without any of these it is direct.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum, auto
 from typing import Final, NamedTuple
 
@@ -111,11 +108,8 @@ class Change(NamedTuple):
         A merge that says nothing of its own is called as the only commit that it brought.
         """
         title = title_of(self.commits[0].message)
-        brought = self.last.brought
-        if not brought or not is_boilerplate(title) or title != subject_of(self.commits[0].message):
-            return title
-        if len(brought) == 1 or self.is_foxtrot:
-            return title_of(brought[-1].message)
+        if len(self.last.brought) == 1 and is_boilerplate(title) and title == subject_of(self.commits[0].message):
+            return title_of(self.last.brought[0].message)
         return title
 
     @property
@@ -135,16 +129,13 @@ def changes_of(
     mainline_names: Iterable[str],
     authors_before: Iterable[tuple[str, str]] = (),
     repository: str | None = None,
-    differences: Callable[[str, str], bytes] | None = None,
 ) -> Iterator[Change]:
     """Group the commits of a mainline, oldest first, into changes.
 
     A name of the mainline tells its back-merges; `authors_before` are the mainline's commits and their authors before
     the first of `commits`. Numbers that another repository than the named one counts are none of a change.
-    `differences` gives the files that differ between two commits as `MainlineCommit.raw_files` does; without it no
-    foxtrot is taken for a pull request.
     """
-    sorter = _MergeSorter(_USUAL_MAINLINES | set(mainline_names), authors_before, differences)
+    sorter = _MergeSorter(_USUAL_MAINLINES | set(mainline_names), authors_before)
     run: list[MainlineCommit] = []
     request_of_run = PullRequest(Forge.github, 0)
     for commit in commits:

@@ -291,6 +291,9 @@ def _columns(candidates: Sequence[Candidate], key: str) -> dict[str, Sequence[An
         [{"key": link.key, "found_in": link.found_in, "strength": link.strength} for link in links]
         for links in columns["issues"]
     ]
+    columns["unused_texts"] = [
+        [{"key": text.key, "fault": text.fault} for text in texts] for texts in columns["unused_texts"]
+    ]
     columns["reverted_by"] = [None] * len(candidates)
     columns["mining_key"] = [key] * len(candidates)
     return columns

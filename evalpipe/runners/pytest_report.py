@@ -55,6 +55,7 @@ class _Records:
     uncollected: dict[str, str] = field(default_factory=dict)
     collected: Counter[str] = field(default_factory=Counter)
     exit_status: int | None = None
+    nothing_imports: bool = False
 
     def add(self, record: dict[str, Any]) -> None:
         if self.exit_status is not None:
@@ -64,6 +65,9 @@ class _Records:
                 self.phases.setdefault(_text(record["id"]), []).append(_phase(record))
             case "uncollected":
                 self.uncollected[_text(record["id"])] = _text(record["message"])
+            case "conftest":
+                self.uncollected[_text(record["id"])] = _text(record["message"])
+                self.nothing_imports = _typed(record["missing"], bool)
             case "collected":
                 self.collected.update(map(_text, record["ids"]))
             case "end":
@@ -98,6 +102,13 @@ def read_report(report: bytes | None, canary_id: str, key: str) -> SuiteReport:
         return SuiteReport(RunStatus.DAMAGED_REPORT, detail=f"the report cannot be read: {reason}")
     if records.exit_status is None:
         return SuiteReport(RunStatus.NO_REPORT, detail="the test run ended before its report was complete")
+    if records.exit_status == _USAGE_ERROR and records.nothing_imports:
+        (conftest,) = records.uncollected
+        return SuiteReport(
+            RunStatus.BUILD_FAILED,
+            uncollected=records.uncollected,
+            detail=f"{conftest} cannot be imported, so that no test is collected",
+        )
     if records.exit_status in (_INTERNAL_ERROR, _USAGE_ERROR):
         return SuiteReport(
             RunStatus.NO_REPORT,

@@ -344,3 +344,19 @@ def test_arguments_and_files_end_the_command() -> None:
     assert plan.command[0] == "python3.12"
     assert plan.command[-3:] == ("-m", "not slow", "tests/test_a.py")
     assert all(path.startswith(b"runner/") for path in plan.files)
+
+
+@pytest.mark.parametrize(("missing", "status"), [(True, RunStatus.BUILD_FAILED), (False, RunStatus.NO_REPORT)])
+def test_a_conftest_that_ends_pytest_is_a_build_that_failed_when_it_misses_something(
+    missing: bool, status: RunStatus
+) -> None:
+    conftest = {"kind": "conftest", "id": "tests/conftest.py", "message": "ImportError: x", "missing": missing}
+    found = read(conftest, {"kind": "end", "exit_status": 4}, end=False)
+    assert found.status is status
+    assert found.uncollected == {"tests/conftest.py": "ImportError: x"}
+    assert found.tests == {}
+
+
+def test_a_conftest_that_failed_does_not_explain_another_end() -> None:
+    conftest = {"kind": "conftest", "id": "conftest.py", "message": "ImportError: x", "missing": True}
+    assert read(conftest, {"kind": "end", "exit_status": 1}, end=False).status is RunStatus.NO_REPORT

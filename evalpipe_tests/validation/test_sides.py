@@ -44,16 +44,22 @@ class Bench:
         self, old: dict[bytes, File], change: dict[bytes, File], tests: list[bytes]
     ) -> tuple[TwoSides, dict[str, str]]:
         """Both sides of `change` on top of `old`, and each test's outcomes in one word: `failed passed`."""
-        parent = self.builder.commit({b"product.py": OLD, **old}, "old")
-        commit = self.builder.commit({b"product.py": NEW, **change}, "new")
-        under_test = ChangeUnderTest("demo-1", parent, commit, tuple(tests))
-        before, after = (self.run(under_test, side) for side in (BEFORE, AFTER))
+        found = self.sides(old, change, tests)
+        before, after = found.before, found.after
         assert before.status is after.status is RunStatus.COMPLETED, (before.detail, after.detail)
         words = {
             test: " ".join(side.tests[test].outcome.value if test in side.tests else "-" for side in (before, after))
             for test in [*before.tests, *after.tests]
         }
-        return TwoSides(before, after, "2026-10-01"), words
+        return found, words
+
+    def sides(self, old: dict[bytes, File], change: dict[bytes, File], tests: list[bytes]) -> TwoSides:
+        """Both sides of `change` on top of `old`."""
+        parent = self.builder.commit({b"product.py": OLD, **old}, "old")
+        commit = self.builder.commit({b"product.py": NEW, **change}, "new")
+        under_test = ChangeUnderTest("demo-1", parent, commit, tuple(tests))
+        before, after = (self.run(under_test, side) for side in (BEFORE, AFTER))
+        return TwoSides(before, after, "2026-10-01")
 
     def run(self, change: ChangeUnderTest, conditions: RunConditions) -> SuiteReport:
         files = side_files(Repository(self.builder.path), change, conditions.side)
@@ -178,6 +184,30 @@ def test_a_new_conftest_that_does_not_import_before_is_compile_only(bench: Bench
     }
     sides, _ = bench.outcomes({b"test_x.py": OTHER}, change, tests)
     assert judge_pass(sides, tests).validation_class is ValidationClass.COMPILE_ONLY
+
+
+def test_a_conftest_that_pytest_reads_at_its_start_does_not_import_before(bench: Bench) -> None:
+    """pytest looks into folders called `test…` before it collects, and a failure there ends it."""
+    tests = [b"tests/conftest.py", b"tests/test_new.py"]
+    change: dict[bytes, File] = {
+        b"product.py": NEW + b"triple = 3\n",
+        tests[0]: b"from product import triple\n",
+        tests[1]: OTHER,
+    }
+    sides = bench.sides({b"test_x.py": OTHER}, change, tests)
+    assert sides.before.status is RunStatus.BUILD_FAILED
+    judged = judge_pass(sides, tests)
+    assert judged.validation_class is ValidationClass.COMPILE_ONLY
+    assert judged.missing_names == ("triple",)
+    assert judged.fail_to_pass == {"tests/test_new.py::test_other"}
+    assert "tests/conftest.py cannot be imported" in judged.evidence
+
+
+def test_a_conftest_that_breaks_in_another_way_gives_no_report(bench: Bench) -> None:
+    tests = [b"tests/conftest.py"]
+    sides = bench.sides({tests[0]: b"", b"test_x.py": OTHER}, {tests[0]: b"raise RuntimeError('no database')\n"}, tests)
+    judged = judge_pass(sides, tests)
+    assert judged.validation_class is ValidationClass.NO_REPORT
 
 
 def test_a_test_that_wants_the_network_is_found_by_comparing(bench: Bench) -> None:

@@ -6,8 +6,10 @@ non-strict xpass as a plain pass. It is started as a file because `python -m pyt
 in the tested tree first.
 """
 
+import os
 import random
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from _pytest.fixtures import FuncFixtureInfo
 from evalpipe_seal import SealedReport, take_settings
 
 _MESSAGE_CHARACTERS = 4000
+_USAGE_ERROR = 4  # pytest.ExitCode.USAGE_ERROR
 # Set by a repository's own settings, these run tests where this plugin is not (pytest-xdist), or stop early.
 _OVERRULED_OPTIONS = {"numprocesses": 0, "dist": "no", "tx": [], "stepwise": False, "stepwise_skip": False}
 
@@ -51,6 +54,22 @@ class Reporter:
 
     def _write(self, kind, **fields):
         self._report.write(dict(fields, kind=kind))
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_load_initial_conftests(self):
+        outcome = yield
+        error = outcome.excinfo[1] if outcome.excinfo else None
+        # Of a conftest that pytest reads at its start a failure is a wrong use of pytest, which ends it.
+        if type(error).__name__ == "ConftestImportFailure":
+            # A triple before pytest 8.
+            cause = getattr(error, "cause", None) or error.excinfo[1]
+            self._write(
+                "conftest",
+                id=os.path.relpath(str(error.path)),
+                message=_shorten("".join(traceback.format_exception(type(cause), cause, cause.__traceback__))),
+                missing=isinstance(cause, (ImportError, AttributeError, NameError, SyntaxError)),
+            )
+            self._write("end", exit_status=_USAGE_ERROR)
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_cmdline_main(self, config):

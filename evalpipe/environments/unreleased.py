@@ -2,13 +2,14 @@
 
 import re
 
-# What uv, pip, npm, pnpm and yarn say when no release fits.
+# What uv, pip, npm, pnpm, yarn and Cargo say when no release fits.
 _MESSAGES = re.compile(
     r"No solution found when resolving"
     r"|Could not find a version that satisfies the requirement"
     r"|No matching distribution found"
     r"|ETARGET|No matching version found for|ERR_PNPM_NO_MATCHING_VERSION"
     r"|Couldn't find any versions for|No candidates found"
+    r"|no matching package named|failed to select a version for"
 )
 
 

@@ -119,7 +119,7 @@ class Box(Protocol):
     def run(self, command: Sequence[str], *, env: Mapping[str, str], cwd: str) -> Outcome:
         """Run the command, exactly once; when this returns or raises, nothing of the box runs any more.
 
-        `env` is the whole environment besides HOME and PATH, which it may override. `cwd` is absolute or
+        `env` goes over HOME, PATH and what the environment itself sets, and there is nothing else. `cwd` is absolute or
         relative to `root`. A command that cannot be found ends with exit code 127. Raises Interrupted after a
         kill, EngineFault when it cannot be learnt how the command ended, DiskFull, ImageMissing.
         """

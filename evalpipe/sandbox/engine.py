@@ -102,15 +102,13 @@ class Engine:
         return next(found, _PATH).removeprefix("PATH=")
 
     def environment_of_box(self, image: str, env: dict[str, str]) -> list[str]:
-        """The engine's `Env` list for exactly `env`, with HOME and the image's PATH as defaults.
+        """The engine's `Env` list: what the image says, HOME and PATH, and `env` over all of it.
 
-        An entry without `=` takes a variable away that the image or the engine would set. Raises
-        ImageMissing.
+        An entry without `=` takes away what the engine would set by itself. Raises ImageMissing.
         """
-        of_image = self.image_environment(image)
-        given = {"PATH": self.path_of_image(image), "HOME": "/tmp"} | env
-        unwanted = {entry.partition("=")[0] for entry in of_image} | {"HOSTNAME"}
-        return [f"{key}={value}" for key, value in given.items()] + sorted(unwanted - given.keys())
+        of_image = dict(entry.partition("=")[::2] for entry in self.image_environment(image))
+        given = {**of_image, "PATH": self.path_of_image(image), "HOME": "/tmp", **env}
+        return [f"{key}={value}" for key, value in given.items()] + sorted({"HOSTNAME"} - given.keys())
 
     def stat(self, container: str, path: bytes) -> PathStat | None:
         """What lies at an absolute path of a container, itself not followed if it is a link; None for

@@ -35,6 +35,8 @@ def test_log_shows_no_secret_whole_or_in_part() -> None:
         "ERROR: Could not find a version that satisfies the requirement shop>=2 (from versions: 1.0)",
         "npm error code ETARGET\nnpm error notarget No matching version found for shop@^2.0.0",
         " ERR_PNPM_NO_MATCHING_VERSION  No matching version found for shop@^2.0.0",
+        "error: no matching package named `shop` found\nlocation searched: crates.io index",
+        'error: failed to select a version for the requirement `shop = "^2"`',
     ],
 )
 def test_what_had_no_release_yet_is_tried_later(log: str) -> None:

@@ -109,13 +109,15 @@ def test_a_fork_bomb_is_bounded_and_leaves_the_engine_well(docker_sandbox: Docke
     assert shell(docker_sandbox, base_image, "echo well").stdout == b"well\n"
 
 
-def test_entry_point_command_and_variables_of_the_image_do_not_count(
+def test_variables_of_the_image_arrive_and_its_entry_point_command_and_home_do_not_count(
     docker_sandbox: DockerSandbox, base_image: str
 ) -> None:
     client = docker_sandbox.client
     maker = client.containers.create(base_image, "true")
     try:
-        changes = 'ENTRYPOINT ["/bin/false"]\nCMD ["x"]\nENV PATH=/image/bin:/usr/bin:/bin PYTHONPATH=/trap HOME=/x'
+        changes = (
+            'ENTRYPOINT ["/bin/false"]\nCMD ["x"]\nENV PATH=/image/bin:/usr/bin:/bin TOOL_HOME=/opt/tool A=0 HOME=/x'
+        )
         image = maker.commit(changes=changes.splitlines()).id
     finally:
         maker.remove()
@@ -124,7 +126,12 @@ def test_entry_point_command_and_variables_of_the_image_do_not_count(
             outcome = box.run(["env"], env={"A": "1"}, cwd=".")
     finally:
         client.images.remove(str(image))
-    assert sorted(outcome.stdout.decode().split()) == ["A=1", "HOME=/tmp", "PATH=/image/bin:/usr/bin:/bin"]
+    assert sorted(outcome.stdout.decode().split()) == [
+        "A=1",
+        "HOME=/tmp",
+        "PATH=/image/bin:/usr/bin:/bin",
+        "TOOL_HOME=/opt/tool",
+    ]
 
 
 def test_files_that_the_image_has_at_the_root_are_there(docker_sandbox: DockerSandbox, base_image: str) -> None:

@@ -15,7 +15,8 @@ from evalpipe_tests.redteam.cheats import AGENTS, End
 from evalpipe_tests.redteam.conftest import SECRET
 from evalpipe_tests.redteam.shop import Court, Trial
 
-pytestmark = [pytest.mark.docker, pytest.mark.slow]
+# The first test waits for all trials.
+pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def test_the_team_is_large() -> None:

@@ -26,8 +26,8 @@ _STRETCH: Final = 2048
 _MAINLINE_FIELDS: Final = ("%H", "%T", "%P", "%an", "%at", "%ct", "%B")
 # Seven fields, the log's own terminator, two fields for each file; then the next commit, or more files may come.
 _RAW_COMMIT: Final = re.compile(
-    rb"([0-9a-f]{40,64})\0([0-9a-f]{40,64})\0([0-9a-f ]*)\0([^\0]*)\0(-?\d+)\0(-?\d+)\0([^\0]*)\0\0"
-    rb"((?:\n?:[^\0]*\0[^\0]+\0)*)(?=[0-9a-f])"
+    rb"([0-9a-f]{40,64})\0([0-9a-f]{40,64})\0([0-9a-f ]*)\0([^\0]*)\0(-?\d+)\0(-?\d+)\0([^\0]*)\0\0\n?"
+    rb"((?::[^\0]*\0[^\0]+\0)*)(?=[0-9a-f])"
 )
 _END: Final = b"0"
 _COMMIT_FIELDS: Final = ("%H", "%P", "%an", "%at", "%B")
@@ -108,6 +108,12 @@ def mainline_authors(repository: Repository, tip: str, count: int) -> list[tuple
     return [(_ascii(commit), _text(author)) for commit, author in zip(fields[0::3], fields[1::3], strict=False)]
 
 
+def raw_differences(repository: Repository, old: str, new: str) -> bytes:
+    """The files that differ between two commits, by full id, in the form of `MainlineCommit.raw_files`."""
+    how = ("-r", "-z", "--raw", "--no-renames", "--no-abbrev")
+    return repository.command.run("diff-tree", *how, checked_id(old), checked_id(new), "--")
+
+
 def _compared(repository: Repository, line: Sequence[bytes]) -> AbstractContextManager[IO[bytes]]:
     """Every commit of the line (newest first) with its files: the oldest stretch first, newest first in itself."""
     stretches = [line[max(0, end - _STRETCH) : end] for end in range(len(line), 0, -_STRETCH)]
@@ -149,7 +155,7 @@ def plain_paths(raw: bytes) -> list[bytes] | None:
 
 
 def _file_change(meta: bytes, path: bytes) -> FileChange:
-    old_mode, new_mode, old_oid, new_oid, _status = meta.lstrip(b"\n:").split(b" ")
+    old_mode, new_mode, old_oid, new_oid, _status = meta[1:].split(b" ")
     return FileChange(path, _MODES[old_mode], _MODES[new_mode], old_oid, new_oid)
 
 

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -22,7 +23,7 @@ from evalpipe.history.evidence import Evidence, EvidenceReader
 from evalpipe.history.issues import IssueTexts
 from evalpipe.history.ledger import Entry, Ledger, Relations
 from evalpipe.history.links import IssueLink, LinkPlace, LinkStrength, links_in, strongest
-from evalpipe.history.mainline import BranchCommit, MainlineCommit, mainline_authors, walk_mainline
+from evalpipe.history.mainline import BranchCommit, MainlineCommit, mainline_authors, raw_differences, walk_mainline
 from evalpipe.history.messages import subject_of
 from evalpipe.history.paths import FileKind, PathRules, fragment_number
 from evalpipe.history.problem import Problem, ProblemSource, problem_of
@@ -81,7 +82,8 @@ class Mining:
             commits = _checked(commits, self._after)
             authors = mainline_authors(self._repository, self._after, WINDOW)
         names = [self._rules.mainline] if self._rules.mainline else []
-        changes = changes_of(commits, names, authors, self._rules.repository)
+        differences = partial(raw_differences, self._repository)
+        changes = changes_of(commits, names, authors, self._rules.repository, differences)
         waiting: deque[_Batch] = deque()
         try:
             while batch := list(islice(changes, _BATCH)):

@@ -38,7 +38,7 @@ _SOURCE_EXTENSIONS: Final = frozenset(
     b"py pyi pyx pxd go rs js jsx mjs cjs ts tsx mts cts vue svelte java kt kts cs rb rake php phtml "
     b"c h cc cpp cxx c++ hh hpp hxx h++ ipp inl s asm "
     # Grammars that become code at build time, and jq's own language.
-    b"y yy ypp l ll lpp g4 re2c peg pest lalrpop jq".split()
+    b"y yy ypp l ll lpp g4 re2c peg pest lalrpop jj jjt jq".split()
 )
 # Folders named `spec` hold tests in these languages; elsewhere a specification.
 _SPEC_FOLDER_EXTENSIONS: Final = frozenset(b"rb js jsx mjs cjs ts tsx php".split())

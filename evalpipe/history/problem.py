@@ -47,7 +47,7 @@ class UnusedText(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """The text of a problem and where it comes from."""
+    """The text of a problem, where it comes from, and what could not be used before it was looked for there."""
 
     source: ProblemSource
     text: str

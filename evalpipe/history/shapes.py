@@ -16,6 +16,10 @@ The rules for a merge, in order:
 6. Anything else is a merge; with three or more parents an octopus. GitLab's squash with merge commit (parents B and S,
    S on top of B, the same tree) is a merge too: only the merge is on the first-parent line, so it is one change.
 
+A foxtrot of rule 3 is a merge after all when it is one pull request to the letter: nothing else stands on the other
+side's own line, and the merge differs from its first parent in the same files, with the same contents before and after,
+as the pull request from its base. It is that pull request, which has no other place on the first-parent line.
+
 Commits of one parent that follow each other and carry one pull request are one rebase. A single such commit, or one
 with Gerrit's Change-Id, is a squash; without any of these it is direct.
 """
@@ -23,7 +27,7 @@ with Gerrit's Change-Id, is a squash; without any of these it is direct.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum, auto
 from typing import Final, NamedTuple
 
@@ -105,12 +109,18 @@ class Change(NamedTuple):
     def title(self) -> str:
         """What the change is called, from the first message that was written for it.
 
-        A merge that says nothing of its own is called as the only commit that it brought.
+        A merge that says nothing of its own is called as the only commit that it brought, or as its pull request.
         """
         title = title_of(self.commits[0].message)
-        if len(self.last.brought) == 1 and is_boilerplate(title) and title == subject_of(self.commits[0].message):
-            return title_of(self.last.brought[0].message)
-        return title
+        brought = self.last.brought
+        if not brought or not is_boilerplate(title) or title != subject_of(self.commits[0].message):
+            return title
+        if len(brought) > 1:
+            brought = tuple([one for one in brought if self._is_request_of(one)])
+        return title_of(brought[-1].message) if brought else title
+
+    def _is_request_of(self, commit: BranchCommit) -> bool:
+        return self.pull_request is not None and pull_request_of(commit.message) == self.pull_request
 
     @property
     def work(self) -> Sequence[BranchCommit | MainlineCommit]:
@@ -129,13 +139,16 @@ def changes_of(
     mainline_names: Iterable[str],
     authors_before: Iterable[tuple[str, str]] = (),
     repository: str | None = None,
+    differences: Callable[[str, str], bytes] | None = None,
 ) -> Iterator[Change]:
     """Group the commits of a mainline, oldest first, into changes.
 
     A name of the mainline tells its back-merges; `authors_before` are the mainline's commits and their authors before
     the first of `commits`. Numbers that another repository than the named one counts are none of a change.
+    `differences` gives the files that differ between two commits as `MainlineCommit.raw_files` does; without it no
+    foxtrot is taken for a pull request.
     """
-    sorter = _MergeSorter(_USUAL_MAINLINES | set(mainline_names), authors_before)
+    sorter = _MergeSorter(_USUAL_MAINLINES | set(mainline_names), authors_before, differences)
     run: list[MainlineCommit] = []
     request_of_run = PullRequest(Forge.github, 0)
     for commit in commits:
@@ -170,8 +183,14 @@ _SQUASHED: Final = re.compile(r"(?m)^\* .*\(#(\d+)\)[ \t\r]*$")
 
 
 class _MergeSorter:
-    def __init__(self, mainline_names: frozenset[str], authors_before: Iterable[tuple[str, str]]) -> None:
+    def __init__(
+        self,
+        mainline_names: frozenset[str],
+        authors_before: Iterable[tuple[str, str]],
+        differences: Callable[[str, str], bytes] | None,
+    ) -> None:
         self._names = mainline_names
+        self._differences = differences
         self.authors = RecentAuthors()
         for commit, author in authors_before:
             self.authors.add(commit, author)
@@ -189,7 +208,7 @@ class _MergeSorter:
         side = other_side(merge)
         branch = merged_branch(merge.message)
         if branch is not None and self._is_pull(merge, branch, side):
-            return self._change(Shape.back_merge, None, merge)
+            return self._foxtrot(merge, side)
         has_team_work = bool(side.pull_requests or side.merges)
         if branch is None and has_team_work and self.authors.are_only(merge.author, side.parted):
             return self._change(Shape.back_merge, None, merge)
@@ -200,6 +219,14 @@ class _MergeSorter:
     @staticmethod
     def _change(shape: Shape, request: PullRequest | None, merge: MainlineCommit) -> Change:
         return Change(shape, request, change_id_of(merge.message), (merge,))
+
+    def _foxtrot(self, merge: MainlineCommit, side: OtherSide) -> Change:
+        is_one = len(merge.parents) == 2 and side.length == 1 and len(side.pull_requests) == 1
+        if not is_one or side.parted is None or self._differences is None or brings_pull_requests(merge):
+            return self._change(Shape.back_merge, None, merge)
+        if not merge.raw_files or self._differences(side.parted, merge.parents[1]) != merge.raw_files:
+            return self._change(Shape.back_merge, None, merge)
+        return self._change(Shape.merge, side.pull_requests[0], merge)
 
     @staticmethod
     def _is_release_line(merge: MainlineCommit, branch: MergedBranch | None, side: OtherSide) -> bool:

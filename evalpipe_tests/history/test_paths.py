@@ -29,6 +29,7 @@ KINDS = {
         test_x.c x_test.cc x_unittest.cpp ClockTest.cpp tests/x.h
     """,
     FileKind.source: """
+        src/main/javacc/JsonParser.jj src/Tree.jjt
         src/latest.py src/contest.py contest/main.py pkg/protest/attest.py src/pkg/testing.py pkg/testing/tools.py
         fastest.go greatest.rs src/latest.ts Latest.java Contest.kt Fastest.cs src/testify.py
         src/inspector.js src/special/x.rb specification/x.py spec/x.py Attestation.cs

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from evalpipe.history.candidates import Candidate
 from evalpipe.history.decision import Category, MiningReason
 from evalpipe.history.pull_requests import Forge
 from evalpipe.history.shapes import Shape
@@ -155,11 +156,57 @@ def test_foxtrot_is_a_back_merge(clock: Builder, subject: str) -> None:
     assert (foxtrot.shape, foxtrot.reason) == (Shape.back_merge, MiningReason.back_merge)
 
 
+def foxtrot(clock: Builder, own: dict[bytes, File], others: dict[bytes, File], more: dict[bytes, File]) -> Candidate:
+    """The last row: a `git pull` on top of the work `own`, which met a squashed pull request and changed `more`."""
+    base = clock.branches["main"]
+    local = clock.commit(own, "local work", branch="own", parents=[base])
+    request = clock.commit(others, "Repair the hand (#3)", branch=None, parents=[base], author="Grace <g@example.org>")
+    clock.commit({**others, **more}, "Merge branch 'main' of example.org:team/clock", parents=[local, request])
+    return mined(clock)[-1]
+
+
+def test_foxtrot_that_is_one_pull_request_to_the_letter_is_that_pull_request(clock: Builder) -> None:
+    late = foxtrot(clock, {b"src/own.py": b"1\n"}, WORK, {})
+    assert (late.shape, late.number, late.reason) == (Shape.merge, 3, MiningReason.kept)
+    assert late.problem_text == "Repair the hand"
+
+
+@pytest.mark.parametrize(
+    ("own", "more"),
+    [
+        ({b"src/clock.py": b"0\n\n\n3\n"}, {b"src/clock.py": b"1\n2\n\n\n3\n"}),
+        ({b"src/own.py": b"1\n"}, {b"src/clock.py": b"1\n2\n3\n"}),
+        ({b"src/own.py": b"1\n"}, {b"src/own.py": b"2\n"}),
+        ({b"src/own.py": b"1\n"}, {b"tests/test_clock.py": b"0\n"}),
+    ],
+    ids=["both changed a file", "a file of it changed again", "another file changed", "a file of it left out"],
+)
+def test_foxtrot_that_is_not_exactly_its_pull_request_stays_a_back_merge(
+    clock: Builder, own: dict[bytes, File], more: dict[bytes, File]
+) -> None:
+    clock.commit({b"tests/test_clock.py": b"0\n"}, "Test")
+    assert foxtrot(clock, own, WORK, more).shape is Shape.back_merge
+
+
+def test_foxtrot_of_a_merged_pull_request_is_called_as_that_is(clock: Builder) -> None:
+    base = clock.branches["main"]
+    local = clock.commit({b"src/own.py": b"1\n"}, "local work", branch="own", parents=[base])
+    work = [base]
+    for number in range(2):
+        work.append(clock.commit({**WORK, b"x": b"%d" % number}, f"Work {number}", branch=None, parents=[work[-1]]))
+    message = 'Merge pull request #3 from a/b\n\nRevert "Repair"'
+    request = clock.commit({**WORK, b"x": b"1"}, message, branch=None, parents=[base, work[-1]])
+    clock.commit({**WORK, b"x": b"1"}, "Merge branch 'main' of example.org:team/clock", parents=[local, request])
+    late = mined(clock)[-1]
+    assert (late.shape, late.number, late.reason) == (Shape.merge, 3, MiningReason.revert)
+
+
 def test_mainline_of_another_name_is_known_to_the_rules(clock: Builder) -> None:
     base = clock.branches["main"]
     topic = clock.commit({b"x": b"9\n"}, "work", branch="topic", parents=[base])
     others = clock.commit(WORK, "Other people's work (#3)")
-    clock.commit(WORK, "Merge branch 'stable' into topic", parents=[topic, others])
+    others = clock.commit({b"y": b"1"}, "More of it", branch=None, parents=[others])
+    clock.commit({**WORK, b"y": b"1"}, "Merge branch 'stable' into topic", parents=[topic, others])
     assert mined(clock)[-1].shape is Shape.merge
     assert mined(clock, mainline="stable")[-1].shape is Shape.back_merge
 

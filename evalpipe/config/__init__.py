@@ -3,6 +3,7 @@
 from evalpipe.config.added_task import TASK_FILE, AddedTaskConfig, load_added_task
 from evalpipe.config.agent import AgentConfig, RetryPolicy
 from evalpipe.config.forge import ForgeConfig
+from evalpipe.config.network import MachineNetwork, NetworkConfig, machine_network
 from evalpipe.config.problems import ConfigError, Problem
 from evalpipe.config.repository import (
     EnvironmentConfig,
@@ -27,6 +28,8 @@ __all__ = [
     "ForgeConfig",
     "LimitsConfig",
     "LoadedConfigs",
+    "MachineNetwork",
+    "NetworkConfig",
     "PathRules",
     "Problem",
     "PromptMode",
@@ -39,5 +42,6 @@ __all__ = [
     "digest",
     "find_workspace",
     "load_added_task",
+    "machine_network",
     "resolve_base_image",
 ]

@@ -17,7 +17,8 @@ from pathlib import Path
 import docker
 from docker.errors import DockerException, ImageNotFound
 
-from evalpipe.config.problems import Problem
+from evalpipe.config.network import MachineNetwork, machine_network
+from evalpipe.config.problems import ConfigError, Problem
 from evalpipe.config.repository import RepositoryConfig, resolve_base_image
 from evalpipe.config.workspace import Workspace
 
@@ -58,7 +59,7 @@ def examine_machine(workspace: Workspace | None) -> list[Finding]:
         _unshare(),
         _disk(workspace),
         _memory(),
-        _certificates(),
+        *_network(workspace),
     ]
     if workspace is None:
         remedy = "make one with: evalpipe init DIR"
@@ -190,13 +191,26 @@ def _memory() -> Finding:
     return Finding("memory", True, detail)
 
 
-def _certificates() -> Finding:
-    named = (os.environ.get(variable) for variable in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT"))
-    default = ssl.get_default_verify_paths().cafile
-    for place in (*named, default, *_CERTIFICATES):
+def _network(workspace: Workspace | None) -> Iterator[Finding]:
+    """What the builds of images are told of the network, without secrets."""
+    try:
+        network = machine_network(workspace)
+    except ConfigError as error:
+        yield from (_wrong("network", problem) for problem in error.problems)
+        return
+    yield _certificates(network)
+    yield Finding("proxy", True, network.shown(network.proxy) if network.proxy else "none")
+    mirrors = [f"{name} {network.shown(mirror)}" for name, mirror in network.mirrors.items()]
+    yield Finding("package mirrors", True, ", ".join(mirrors) or "none: packages come from the public registries")
+
+
+def _certificates(network: MachineNetwork) -> Finding:
+    if network.certificates is not None:
+        return Finding("CA bundle", True, f"{network.shown(network.certificates)}; builds of images trust it too")
+    for place in (ssl.get_default_verify_paths().cafile, *_CERTIFICATES):
         if place and Path(place).is_file():
-            return Finding("CA bundle", True, place)
-    remedy = "install ca-certificates, or name your bundle in SSL_CERT_FILE: pip needs it in images"
+            return Finding("CA bundle", True, f"{place}; builds of images use that of their base image")
+    remedy = "install ca-certificates, or name your bundle in SSL_CERT_FILE"
     return Finding("CA bundle", False, "none found", remedy, required=False)
 
 

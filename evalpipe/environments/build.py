@@ -57,12 +57,13 @@ class BuildSettings:
     """What this machine's builds need to reach package registries, and what never stays in an image.
 
     `env` is the environment of each step, `files` lie (by names below SETTINGS_FOLDER) where only the build sees them,
-    `secrets` are texts that no log may show.
+    `secrets` are texts that no log may show, `links` are places that lead to files of the settings during the build.
     """
 
     env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     files: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
     secrets: tuple[str, ...] = ()
+    links: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def masked(self, text: str) -> str:
         """The text without any of the secrets."""

@@ -34,7 +34,8 @@ def run_recipe(
     recipe, doing = source.recipe, "laying the files in"
     try:
         container.lay(TREE_FOLDER, source.tree.files() if recipe.decided_by else ())
-        container.run(f"mkdir -p {BUILD_FOLDER}")
+        links = [f"ln -s {SETTINGS_FOLDER}/{target} {place}" for place, target in settings.links.items()]
+        container.run("\n".join([f"mkdir -p {BUILD_FOLDER}", *links]))
         container.lay_absolute(recipe.files)
         for number, step in enumerate(recipe.steps, start=1):
             doing = f"step {number} of {len(recipe.steps)} failed: {step.strip().splitlines()[0]}"
@@ -42,6 +43,7 @@ def run_recipe(
         leak = released_copies(container, recipe.check) if recipe.check else ""
         doing = "what the steps left could not be kept"
         _keep(container, source)
+        container.run("\n".join(["true", *(f"rm -f {place}" for place in settings.links)]))
         leak = leak or newer_commits(container, newer)
         packages = listed_packages(container.read(PACKAGES_FILE, PACKAGES_BYTES))
     except StepFailed as error:

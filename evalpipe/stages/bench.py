@@ -10,9 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
 
-from evalpipe.config import ConfigError, Problem, RunnerConfig, Workspace
+from evalpipe.config import ConfigError, Problem, RunnerConfig, Workspace, machine_network
 from evalpipe.environments import DockerEnvironmentBuilder, EnvironmentBuilder, ProcessEnvironmentBuilder
-from evalpipe.environments.settings import host_settings
+from evalpipe.environments.settings import Network, build_settings
 from evalpipe.history import Repository, remove_abandoned_scratch
 from evalpipe.lake import Lake
 from evalpipe.runners import Runner
@@ -80,8 +80,21 @@ class Workbench:
     @cached_property
     def builder(self) -> EnvironmentBuilder:
         if isinstance(self.sandbox, DockerSandbox):
-            return DockerEnvironmentBuilder(self.instance, host_settings())
+            return DockerEnvironmentBuilder(self.instance, build_settings(self._network))
         return ProcessEnvironmentBuilder(self.workspace.lake_dir / "environments")
+
+    @property
+    def _network(self) -> Network:
+        """What data/network.yaml and this machine's environment tell the builds. Raises ConfigError."""
+        found = machine_network(self.workspace)
+        return Network(
+            certificates=Path(found.certificates.value).read_bytes() if found.certificates else None,
+            proxy=found.proxy.value if found.proxy else None,
+            no_proxy=found.no_proxy.value if found.no_proxy else None,
+            mirrors={name: mirror.value for name, mirror in found.mirrors.items()},
+            passed=found.passed,
+            secrets=found.secrets,
+        )
 
     @cached_property
     def room(self) -> Room:

@@ -218,3 +218,17 @@ def test_an_engine_tells_its_version_and_which_images_it_has(
     lack = _named(findings, "image lack:1")
     assert (lack.ok, lack.required) == (False, False)
     assert "docker pull lack:1" in lack.remedy
+
+
+def test_network_of_builds_is_shown_without_secrets_and_a_wrong_file_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = make_workspace(tmp_path)
+    monkeypatch.setenv("MIRROR_TOKEN", "tok-123")
+    (workspace.data / "network.yaml").write_text("mirrors:\n  pypi: https://${MIRROR_TOKEN}@host/simple\n")
+    found = {finding.name: finding for finding in examine_machine(workspace)}
+    assert found["package mirrors"].detail.startswith("pypi https://***@host/simple (mirrors.pypi in data/network.yaml")
+    assert not [finding for finding in found.values() if "tok-123" in finding.detail + finding.remedy]
+    (workspace.data / "network.yaml").write_text("mirror: 1\n")
+    wrong = next(finding for finding in examine_machine(workspace) if finding.name == "network")
+    assert (wrong.ok, wrong.required, wrong.remedy) == (False, True, "mend data/network.yaml")

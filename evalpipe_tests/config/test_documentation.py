@@ -4,11 +4,16 @@ import pytest
 from pydantic import BaseModel
 
 import evalpipe
-from evalpipe.config import AgentConfig, RepositoryConfig, SweepConfig
+from evalpipe.config import AgentConfig, NetworkConfig, RepositoryConfig, SweepConfig
 from evalpipe_tests.config.fields import field_names
 
 PAGE = Path(evalpipe.__file__).parents[1] / "docs" / "configuration.md"
-SECTIONS = [("data/repos/", RepositoryConfig), ("data/agents/", AgentConfig), ("data/sweeps/", SweepConfig)]
+SECTIONS = [
+    ("data/repos/", RepositoryConfig),
+    ("data/agents/", AgentConfig),
+    ("data/sweeps/", SweepConfig),
+    ("data/network.yaml", NetworkConfig),
+]
 
 
 @pytest.mark.parametrize(("folder", "model"), SECTIONS)

@@ -29,6 +29,7 @@ from evalpipe.environments import (
 )
 from evalpipe.environments.build_container import BuildContainer, remove_leftover_builds
 from evalpipe.environments.checks import forbidden_paths_script
+from evalpipe.environments.settings import Network, build_settings
 from evalpipe.sandbox import DockerSandbox, EngineUnavailable, FileEntry, Interrupted, Limits, Outcome
 from evalpipe.sandbox.archive import TarSpool
 from evalpipe.sandbox.engine import Engine
@@ -41,15 +42,23 @@ LIMITS = Limits(timeout_s=60, memory_bytes=512 * 1024**2, pids=64)
 # Nothing that an earlier session left on the engine may stand for what is built here.
 SESSION = uuid.uuid4().hex
 SECRET = f"canary-{SESSION}"
-SETTINGS = BuildSettings(
-    {"HTTPS_PROXY": f"http://user:{SECRET}@localhost:9", "PIP_INDEX_URL": f"https://{SECRET}@localhost:9/simple"},
-    {"pip.conf": f"[global]\nindex-url = https://{SECRET}@localhost:9\n".encode()},
-    (SECRET,),
+SETTINGS = build_settings(
+    Network(
+        certificates=f"-----BEGIN CERTIFICATE-----\n{SECRET}\n".encode(),
+        proxy=f"http://user:{SECRET}@localhost:9",
+        mirrors={
+            **dict.fromkeys(("pypi", "npm", "go", "maven"), f"https://reader:{SECRET}@localhost:9/simple"),
+            "crates": "https://localhost:9/crates",
+        },
+        passed={"CARGO_REGISTRIES_CORP_TOKEN": SECRET},
+        secrets=(SECRET,),
+    )
 )
 TREE = TextTree({b"setup.py": b"print(1)\n", b"sub dir/run.sh": b"#!/bin/sh\necho ran\n", b"name \xff": b"odd"})
 STEPS = (
     # What the step can see, and what it leaves in every place that a tool might.
-    'test "$(cat /run/evalpipe/pip.conf | wc -c)" -gt 30; echo "$PIP_INDEX_URL" > "$HOME/.npmrc"\n'
+    'for file in "$HOME/.npmrc" "$HOME/.m2/settings.xml" /work/.cargo/config.toml "$SSL_CERT_FILE" "$APT_CONFIG"; do\n'
+    'test -s "$file"; done; echo "$PIP_INDEX_URL" > "$HOME/.netrc"\n'
     'echo "$HTTPS_PROXY" > /tmp/proxy; echo "$HTTPS_PROXY" > "$EVALPIPE_CACHE/proxy"; echo "$HTTPS_PROXY" > log.txt\n'
     'id -u > /opt/who; pwd > /opt/where; "./sub dir/run.sh" > /opt/ran; ls | wc -l > /opt/count; /opt/own/tool',
     "cat > /opt/text <<'END'\n$HOME \"quoted\"\nEND\n"
@@ -114,6 +123,10 @@ def test_image_runs_as_the_user_in_an_empty_work_folder(docker_sandbox: DockerSa
     script = "id -u; ls -A /work; touch new /work/top; find /opt ! -readable; ls -ld /work | cut -c1-10"
     outcome = run(docker_sandbox, built.image_digest, script)
     assert outcome.stdout == b"1000\nrepo\ndrwxr-xr-x\n", outcome.stderr
+    assert run(docker_sandbox, built.image_digest, "ls -A /run/evalpipe /var/cache/evalpipe").stdout.split() == [
+        b"/run/evalpipe:",
+        b"/var/cache/evalpipe:",
+    ]
     config = docker_sandbox.client.images.get(str(built.image_digest)).attrs["Config"]
     assert (config["User"], config["WorkingDir"], config["Entrypoint"]) == ("1000:1000", "/work", None)
     assert config["Labels"]["evalpipe.managed"] == "1"
@@ -295,7 +308,7 @@ def test_own_image_with_a_commit_after_the_base_is_a_leak(
     folder = f"objects/{change[:2]}"
     with TarSpool(0, 0) as spool:
         spool.add([FileEntry(f"{folder}/{change[2:]}".encode(), 0o100644, b"x")])
-        client.api.put_archive(made.id, "/opt", spool.finish())
+        client.api.put_archive(str(made.id), "/opt", spool.finish())
     image = str(made.commit("evalpipe-test/own", SESSION).id)
     made.remove()
     planned = replace(builder.plan(ImageSource(image)), newer=frozenset({change}))

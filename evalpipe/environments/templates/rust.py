@@ -90,6 +90,8 @@ _FINISH = f"""sort -u /tmp/crates.txt > {PACKAGES_FILE}
 cd {_TARGET}
 rm -rf */incremental */examples doc tmp
 find . -mindepth 2 -maxdepth 2 -type f -delete
+# Cargo knows crates by the registry that they came from, so a mirror that stood for it has to go on doing so.
+[ ! -f /work/.cargo/config.toml ] || cat /work/.cargo/config.toml >> "$CARGO_HOME/config.toml"
 # From now on nothing is downloaded.
 printf '[net]\\noffline = true\\n' >> "$CARGO_HOME/config.toml\""""
 

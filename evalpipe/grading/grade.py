@@ -8,7 +8,7 @@ from urllib.parse import unquote_to_bytes
 
 from evalpipe.grading.verdict import Judgement, Verdict, judge_report
 from evalpipe.history import PathRules, Repository, ScratchObjects
-from evalpipe.runners import Runner
+from evalpipe.runners import Runner, SuiteRequest
 from evalpipe.runners.suite import run_suite
 from evalpipe.sandbox import FileEntry, Limits, Sandbox
 from evalpipe.tasks import PatchRefusal, PatchRefused, Task, graded_tree, instance_tree, read_files
@@ -43,6 +43,12 @@ def limits_of(task: Task) -> Limits:
     )
 
 
+def suite_of(task: Task) -> SuiteRequest:
+    """The tests that validation ran for `task`: others have not been seen to pass."""
+    chosen = task.suite_files
+    return SuiteRequest(None if chosen is None else tuple(unquote_to_bytes(path) for path in chosen))
+
+
 def verdict_key(task_sha256: str, patch_sha256: str, image_digest: str, sandbox: str) -> str:
     """SHA-256 (hex) of all that decides a verdict: the frozen task with its limits, patch, image, sandbox, grader."""
     content = [GRADER_VERSION, task_sha256, patch_sha256, image_digest, sandbox]
@@ -75,6 +81,6 @@ def grade(
         files = read_files(scratch, scratch.read_tree(graded.tree))
         with sandbox.open(environment, limits_of(task), labels) as box:
             entries = (FileEntry(file.path, file.mode, file.data) for file in files)
-            run = run_suite(box, runner, entries, preparation=task.runner.prepare)
+            run = run_suite(box, runner, entries, suite_of(task), preparation=task.runner.prepare)
     judgement = judge_report(task.fail_to_pass, task.pass_to_pass, run.report)
     return Grading(judgement, graded.ignored_paths, time.monotonic() - started)

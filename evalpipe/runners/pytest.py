@@ -44,7 +44,7 @@ class PytestRunner:
                 # import; each would hide the other tests. The cache would be written into the tree.
                 *("--maxfail=0", "--continue-on-collection-errors", "-o", f"cache_dir={root}/out/cache"),
                 *self.arguments,
-                *map(os.fsdecode, request.test_files or ()),
+                *self._chosen(request),
             ),
             env={"PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8", "TZ": "UTC"},
             files={**files, b"runner/settings.json": json.dumps(settings).encode()},
@@ -52,6 +52,12 @@ class PytestRunner:
             canary=f"::{canary}",
             key=key,
         )
+
+    def _chosen(self, request: SuiteRequest) -> list[str]:
+        if request.test_files is None:
+            return []
+        # Without it the folder of the files may become the root, from which pytest makes its ids.
+        return ["--rootdir=.", *map(os.fsdecode, request.test_files)]
 
     def read(self, plan: TestPlan, report: bytes | None, exit_code: int | None) -> SuiteReport:
         """Read the JSON lines that `evalpipe_report.py` wrote, which hold the exit status too; see `read_report`."""

@@ -27,6 +27,7 @@ from evalpipe.tasks import (
     TaskSet,
     TaskSetError,
     TaskWithPatches,
+    find_hidden_tests,
     freeze,
     names_not_in,
     problem_text,
@@ -34,7 +35,6 @@ from evalpipe.tasks import (
     terse_texts,
     tree_problem,
 )
-from evalpipe.tasks.hidden_tests import find_hidden_tests
 from evalpipe.validation import ValidationClass
 
 TIMEOUT_FACTOR = 10
@@ -221,8 +221,13 @@ def _task(
         interface_named=validated["validation_class"] == ValidationClass.COMPILE_ONLY,
         hidden_tests=tuple(map(quote_from_bytes, hidden.paths)),
         hidden_tests_before=hidden.earlier_versions,
+        suite_files=_suite_files(validated),
     )
     return TaskWithPatches(task, gold, test)
+
+
+def _suite_files(validated: Row) -> tuple[str, ...] | None:
+    return None if validated["suite_files"] is None else tuple(map(quote_from_bytes, validated["suite_files"]))
 
 
 def _test_timeout(measured_s: float, most_s: float) -> float:

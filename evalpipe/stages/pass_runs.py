@@ -51,7 +51,8 @@ class PassRuns:
     place: PassPlace
     image_digest: str
     labels: dict[str, str]
-    _files: dict[Side, list[FileEntry]] = field(default_factory=dict)
+    files: dict[Side, list[FileEntry]] = field(default_factory=dict)
+    """The trees of the sides, as far as they were read."""
     _rows: dict[RunName, list[Stored]] = field(default_factory=dict)
 
     def run(self, wanted: Sequence[RunConditions]) -> dict[RunName, SuiteReport]:
@@ -60,8 +61,8 @@ class PassRuns:
         What fails keeps no other run from its end. Raises SandboxError.
         """
         due = [one for one in wanted if not self._take_stored(one.name)]
-        for side in {one.side for one in due} - self._files.keys():
-            self._files[side] = side_files(self.bench.mirror(self.config.name), self.change, side)
+        for side in {one.side for one in due} - self.files.keys():
+            self.files[side] = side_files(self.bench.mirror(self.config.name), self.change, side)
         with ThreadPoolExecutor(max(1, len(due))) as pool:
             running = [pool.submit(self._run_one, one) for one in due]
         for done in running:
@@ -99,7 +100,7 @@ class PassRuns:
         bench = self.bench
         with bench.room.taken(self.suite.limits):
             started = bench.clock()
-            run = run_conditions(bench.sandbox, self.suite, self._files[conditions.side], conditions, self.labels)
+            run = run_conditions(bench.sandbox, self.suite, self.files[conditions.side], conditions, self.labels)
         rows = rows_of_run(self._common(), conditions, run, started, self.suite.test_files)
         bench.lake.write("suite_runs", rows, *self.place[:2], conditions.name.value)
         self._rows[conditions.name] = rows

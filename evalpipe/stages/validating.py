@@ -9,10 +9,11 @@ from typing import NamedTuple
 from evalpipe.config import RepositoryConfig
 from evalpipe.lake import Row
 from evalpipe.runners import SuiteReport
-from evalpipe.sandbox import Limits
+from evalpipe.sandbox import FileEntry, Limits
 from evalpipe.stages.bench import Workbench, runner_for
 from evalpipe.stages.images import environment_of, images_of
 from evalpipe.stages.pass_runs import PassPlace, PassRuns
+from evalpipe.stages.suite_scope import scope_of, wants_affected
 from evalpipe.stages.validation_rows import day_of, last_day, two_sides
 from evalpipe.validation import (
     AFTER,
@@ -20,11 +21,13 @@ from evalpipe.validation import (
     WITH_NETWORK,
     ChangeUnderTest,
     RunName,
+    Side,
     Suite,
     TwoSides,
     ValidationClass,
     judge_pass,
     needs_separate_runs,
+    side_files,
     stress_plan,
     worth_a_comparison,
 )
@@ -101,12 +104,22 @@ def _pass_runs(
     place: PassPlace,
     labels: dict[str, str],
 ) -> PassRuns:
-    environment = bench.builder.locate(image_digest)
     change = ChangeUnderTest(
         place.candidate_id, candidate["parent"], candidate["commit"], tuple(candidate["test_files"])
     )
-    suite = Suite(environment, validation_limits(config), runner_for(config.runner), config.runner.prepare)
-    return PassRuns(bench, config, change, suite, place, image_digest, labels)
+    files: dict[Side, list[FileEntry]] = {}
+    test_files: tuple[bytes, ...] | None = None
+    if wants_affected(config, place.candidate_id):
+        files[Side.AFTER] = side_files(bench.mirror(config.name), change, Side.AFTER)
+        test_files = scope_of(bench, config, candidate, files[Side.AFTER])
+    suite = Suite(
+        bench.builder.locate(image_digest),
+        validation_limits(config),
+        runner_for(config.runner),
+        config.runner.prepare,
+        test_files,
+    )
+    return PassRuns(bench, config, change, suite, place, image_digest, labels, files)
 
 
 def validation_limits(config: RepositoryConfig) -> Limits:

@@ -13,12 +13,14 @@ import pytest
 
 from evalpipe.sandbox import Box, DockerSandbox, EngineFault, Limits
 from evalpipe.stages.freezing import freeze_task_set
+from evalpipe.stages.grading_rows import grade_patch
 from evalpipe.stages.images import build_images
 from evalpipe.stages.judging import judge_candidates
 from evalpipe.stages.mining import mine_repository
 from evalpipe.stages.validating import FirstPassMissing, ValidationPass, is_validated, validate_candidate
 from evalpipe.stages.validation_rows import summaries
 from evalpipe.tasks import load_task_set
+from evalpipe.validation.affected import in_whole_suite_sample
 from evalpipe_tests.history.builder import Builder, File
 from evalpipe_tests.stages.conftest import kept, validate_all
 from evalpipe_tests.stages.workspaces import CountingSandbox, HostPython, TestBench, lay_workspace
@@ -276,3 +278,47 @@ def test_a_repository_that_wants_no_stress_gets_none(tmp_path: Path, environment
     assert validate_all(bench, SECOND, same_day=True) == 1
     (row,) = judge_candidates(bench, bench.repository)
     assert row["validation_class"] == "valid"
+
+
+# The scope
+
+
+@pytest.mark.slow
+def test_the_affected_suite_is_run_recorded_frozen_and_graded(tmp_path: Path, environment: Path) -> None:
+    root = tmp_path / "workspace"
+    change_workspace(
+        root, {b"tests/test_new.py": b"import product\ndef test_new(): assert product.VALUE\n"}, stress=False
+    )
+    bench = TestBench(root, environment)
+    bench.rewrite("data/repos/clock.yaml", "stress: false", "stress: false\n  suite: affected")
+    candidate = ready(bench)
+    assert not in_whole_suite_sample(candidate["candidate_id"])
+    validate_all(bench, FIRST)
+    validate_all(bench, SECOND, same_day=True)
+    for run in runs_of(bench, candidate, FIRST).values():
+        assert (run["suite"], run["suite_files"]) == ("affected", [b"tests/test_new.py"])
+    (row,) = judge_candidates(bench, bench.repository)
+    assert (row["fail_to_pass"], row["pass_to_pass"]) == (("tests/test_new.py::test_new",), ())
+    freeze_task_set(bench, "q", [bench.repository], provisional=True)
+    loaded = load_task_set(bench.workspace.task_sets_dir / "q")
+    (task,) = loaded.tasks.values()
+    assert task.suite_files == ("tests/test_new.py",)
+    graded = grade_patch(bench, task, loaded.gold_patch(task.task_id), {})
+    assert graded["resolved"]
+
+
+@pytest.mark.slow
+def test_the_sample_of_whole_suites_is_told_as_such(
+    tmp_path: Path, environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "workspace"
+    change_workspace(
+        root, {b"tests/test_new.py": b"import product\ndef test_new(): assert product.VALUE\n"}, stress=False
+    )
+    bench = TestBench(root, environment)
+    bench.rewrite("data/repos/clock.yaml", "stress: false", "stress: false\n  suite: affected")
+    candidate = ready(bench)
+    monkeypatch.setattr("evalpipe.stages.suite_scope.in_whole_suite_sample", lambda candidate_id: True)
+    validate_all(bench, FIRST)
+    for run in runs_of(bench, candidate, FIRST).values():
+        assert (run["suite"], run["suite_files"]) == ("whole", None)

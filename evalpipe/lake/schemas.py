@@ -163,6 +163,19 @@ CALIBRATION = pa.schema(
     ]
 )
 
+PROBES = pa.schema(
+    [
+        _required("sweep", pa.string()),
+        _required("agent", pa.string()),
+        _required("configuration", pa.string()),
+        _required("image_digest", pa.string()),
+        _required("tasks", _TEXTS),
+        _required("findings", _TEXTS),
+        _required("probed_at", _TIME),
+        _required("probe_seconds", pa.float64()),
+    ]
+)
+
 AGENT_RUNS = pa.schema(
     [
         _required("sweep", pa.string()),
@@ -270,6 +283,7 @@ SCHEMAS: dict[str, pa.Schema] = {
     "suite_runs": VALIDATION_RUNS,
     "validated_tasks": VALIDATED_TASKS,
     "calibration": CALIBRATION,
+    "probes": PROBES,
     "agent_runs": AGENT_RUNS,
     "verdicts": VERDICTS,
     "graded_results": GRADED_RESULTS,

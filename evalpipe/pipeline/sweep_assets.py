@@ -18,6 +18,7 @@ from evalpipe.stages.attempts import run_sample
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.calibrating import calibration_rows, is_calibrated
 from evalpipe.stages.gradings import grade_sample
+from evalpipe.stages.probing import ProbeFailed, probe_images
 from evalpipe.stages.sweeps import AgentSweep, SampleKey, adapter_for, open_agent_sweep, record_manifests
 
 # Two different sizes: stages with equal partitions and equal policies share a run, and then one failed attempt
@@ -52,6 +53,7 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
         part = open_agent_sweep(bench, sweep, agent, context.run.run_id)
         adapter = adapter_for(bench, agent, part.task_set)
         _require_sandbox(bench, part)
+        _require_probe(bench, part, {"run": context.run.run_id})
         record_manifests(bench, part)
 
         def work(key: str, labels: dict[str, str]) -> PartitionDone:
@@ -135,6 +137,13 @@ def _require_sandbox(bench: Workbench, part: AgentSweep) -> None:
             f"and freeze again",
             allow_retries=False,
         )
+
+
+def _require_probe(bench: Workbench, part: AgentSweep, labels: dict[str, str]) -> None:
+    try:
+        probe_images(bench, part, labels)
+    except ProbeFailed as error:
+        raise dg.Failure(str(error), allow_retries=False) from error
 
 
 def _require_calibration(bench: Workbench, part: AgentSweep, task_id: str) -> None:

@@ -3,7 +3,6 @@
 import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import unquote_to_bytes
 
 from evalpipe.agents import (
     OUTCOME_RULES,
@@ -18,7 +17,7 @@ from evalpipe.lake import DiskFullError
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.images import environment_of_task
 from evalpipe.stages.sweeps import AgentSweep, SampleKey
-from evalpipe.tasks import prompt
+from evalpipe.tasks import hidden_paths, prompt
 
 FREE_BYTES_FLOOR = 512 * 1024**2
 """Below this no attempt starts: its patch and transcript, once paid for, must have a place."""
@@ -43,9 +42,8 @@ def run_sample(
         _require_room(bench)
         environment = environment_of_task(bench, task)
         mirror = bench.mirror(task.repository)
-        hidden = [unquote_to_bytes(path) for path in task.hidden_tests]
         history = HistoryKind(agent_sweep.sweep.history)
-        instance = bench.instances.get(mirror, task.parent, task.commit, hidden, history)
+        instance = bench.instances.get(mirror, task.parent, task.commit, hidden_paths(task), history)
         number = len(earlier) + 1
         attempt_id = ".".join([*place, str(number)])
         started: dict[str, Any] = {

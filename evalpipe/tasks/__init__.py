@@ -13,6 +13,7 @@ from evalpipe.tasks.frozen_set import (
     load_task_set,
     surplus_files,
 )
+from evalpipe.tasks.hidden_tests import find_hidden_tests, hidden_paths
 from evalpipe.tasks.prompt import PromptMissing, names_not_in, problem_text, prompt
 from evalpipe.tasks.record import (
     EnvironmentSpec,
@@ -63,9 +64,11 @@ __all__ = [
     "added_change",
     "before_tree",
     "capture_patch",
+    "find_hidden_tests",
     "freeze",
     "frozen_sets",
     "graded_tree",
+    "hidden_paths",
     "inspect_task_set",
     "instance_tree",
     "load_task_set",

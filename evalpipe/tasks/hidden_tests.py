@@ -7,9 +7,11 @@ out of a file in every language.
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from urllib.parse import unquote_to_bytes
 
 from evalpipe.history import ObjectReader
 from evalpipe.history.instance_proof import versions_of
+from evalpipe.tasks.record import Task
 
 # pytest's and JUnit's parameters, and Go's sub-tests.
 _NAMED = re.compile(r"([^\W\d]\w*)(?:[\[(/].*)?", re.DOTALL)
@@ -40,6 +42,11 @@ def find_hidden_tests(
     older = [oid for oid in versions_of(source, parent, paths) if oid not in present]
     found = (oid for oid, content in source.read_blobs(older) if _names_any(content, names))
     return HiddenTests(paths, tuple(sorted(set(found))))
+
+
+def hidden_paths(task: Task) -> list[bytes]:
+    """The files of the parent that an agent does not get."""
+    return [unquote_to_bytes(path) for path in task.hidden_tests]
 
 
 def test_name(test_id: str) -> str:

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
 
+from evalpipe.agents import Instances
 from evalpipe.config import ConfigError, Problem, RunnerConfig, Workspace, machine_network
 from evalpipe.environments import DockerEnvironmentBuilder, EnvironmentBuilder, ProcessEnvironmentBuilder
 from evalpipe.environments.settings import Network, build_settings
@@ -55,6 +56,7 @@ class Workbench:
     sandbox_kind: SandboxKind | None = None
     box_facts: dict[str, BoxFacts] = field(default_factory=dict)
     """What boxes of an environment offer to the stress pass, as far as it was asked."""
+    instances: Instances = field(default_factory=Instances)
     _mirrors: dict[str, Repository] = field(default_factory=dict)
 
     @cached_property

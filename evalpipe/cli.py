@@ -98,16 +98,20 @@ def doctor(workspace: Path | None, as_json: bool) -> None:
 def mine(workspace: Path | None, repositories: Sequence[str], dry_run: bool, as_json: bool) -> None:
     """Look at every merged change and say which are candidates, and why the others are not."""
     from evalpipe.reports import funnel_text
-    from evalpipe.stages.mining import mining_funnel, stored_mining_funnel, summarize
+    from evalpipe.stages.mining import mining_funnel, stored_mining_funnel, stored_mining_warnings, summarize
 
     bench = open_bench(workspace)
     chosen = chosen_repositories(bench, repositories)
     if dry_run:
-        looked = {config.name: mining_funnel(summarize(bench, config)) for config in chosen}
-        funnels = {name: [(reason, count) for reason, count in funnel if count] for name, funnel in looked.items()}
+        looked = {config.name: summarize(bench, config) for config in chosen}
+        funnels = {name: [row for row in mining_funnel(found) if row[1]] for name, found in looked.items()}
+        warnings = [warning for found in looked.values() for warning in found.warnings]
     else:
         open_driver(bench).mine(chosen)
         funnels = {config.name: stored_mining_funnel(bench, [config.name]) for config in chosen}
+        warnings = [warning for config in chosen for warning in stored_mining_warnings(bench, config)]
+    for warning in warnings:
+        console.note(f"warning: {warning}")
     if as_json:
         total: dict[str, int] = {}
         for funnel in funnels.values():

@@ -153,6 +153,16 @@ def test_a_dry_run_shows_the_funnel_and_writes_no_table(copied: Copied, mined: W
     assert "kept" in tiny.succeed("mine", "--dry-run").out
 
 
+def test_mining_warns_of_a_category_that_means_no_change(copied: Copied, mined: Walk) -> None:
+    tiny = copied(mined)
+    config = tiny.root / "data/repos/shop.yaml"
+    config.write_text(config.read_text() + '\ncategories:\n  "#987": other\n')
+    for arguments in (["mine", "--dry-run"], ["mine", "--json"]):
+        done = tiny.succeed(*arguments)
+        assert "warning: data/repos/shop.yaml: '#987' under `categories` means no change" in done.err
+        assert "#987" not in done.out
+
+
 def test_freezing_asks_for_a_second_day_or_for_the_mark(copied: Copied, frozen: Walk) -> None:
     tiny = copied(frozen)
     done = tiny.call("freeze", "another")

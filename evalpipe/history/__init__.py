@@ -2,6 +2,7 @@
 
 from evalpipe.history.added_commits import add_commit, commit_day
 from evalpipe.history.candidates import Candidate, MiningRules, candidate_id, funnel
+from evalpipe.history.categories import Overrides
 from evalpipe.history.decision import Category, CategoryRule, MiningReason
 from evalpipe.history.errors import (
     CommitMissing,
@@ -42,6 +43,7 @@ __all__ = [
     "MiningReason",
     "MiningRules",
     "ObjectReader",
+    "Overrides",
     "PatchDoesNotApply",
     "PathRules",
     "ProblemSource",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from evalpipe.history.decision import Category, CategoryRule, ChangedFiles
 from evalpipe.history.paths import FileKind
@@ -38,13 +38,13 @@ class Overrides:
         self, candidate_id: str, change: Change, category: Category, rule: CategoryRule
     ) -> tuple[Category, CategoryRule]:
         """The category of a change and its rule: the team's, or those given."""
-        number = None if change.number is None else f"#{change.number}"
-        found = self._by_name.get(candidate_id) or (number and self._by_name.get(number))
-        if not found:
-            commits = [commit.commit for commit in change.commits]
-            matching = (said for key, said in self._by_commit.items() if any(one.startswith(key) for one in commits))
-            found = next(matching, None)
-        return (found, CategoryRule.override) if found else (category, rule)
+        names = self.names_of(candidate_id, change.number, [commit.commit for commit in change.commits])
+        return (self._by_name[names[0]], CategoryRule.override) if names else (category, rule)
+
+    def names_of(self, candidate_id: str, number: int | None, commits: Sequence[str]) -> list[str]:
+        """The team's names that mean this change, in the order in which they count; `commits` are the mainline's."""
+        names = [name for name in (candidate_id, f"#{number}") if name in self._by_name]
+        return names + [name for name in self._by_commit if any(commit.startswith(name) for commit in commits)]
 
 
 _COMMIT = re.compile("[0-9a-f]{7,64}")

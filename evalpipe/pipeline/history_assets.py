@@ -43,11 +43,14 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
         """Every mainline change of a repository, kept as a candidate or rejected with one typed reason."""
         mined = mine_repository(bench, repositories[context.partition_key])
         context.instance.add_dynamic_partitions(str(CANDIDATES.name), checked_keys(mined.kept))
+        for warning in mined.warnings:
+            context.log.warning(warning)
         return dg.MaterializeResult(
             metadata={
                 "changes": mined.changes,
                 "kept": len(mined.kept),
                 "funnel": dg.MetadataValue.md(funnel_markdown(mining_funnel(mined), [])),
+                "warnings": dg.MetadataValue.md("\n".join(f"- {warning}" for warning in mined.warnings)),
             }
         )
 

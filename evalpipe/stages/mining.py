@@ -41,6 +41,7 @@ from evalpipe.history import (
 from evalpipe.lake import Spool, arrow_table
 from evalpipe.stages.added_tasks import TaskFiles, added_keys, added_rows, stored_tasks
 from evalpipe.stages.bench import Workbench
+from evalpipe.stages.category_names import Named, category_warnings, named, stored_names
 from evalpipe.validation import ValidationClass
 
 TABLE: Final = "candidate_commits"
@@ -48,6 +49,7 @@ ADDED: Final = "added"
 """In a funnel: tasks that the team wrote itself."""
 _ROWS_AT_ONCE: Final = 4096
 _IS_ADDED: Final = pc.field("shape") == Shape.added.value
+_IS_KEPT: Final = pc.field("reason") == MiningReason.kept.value
 _ENTRY_COLUMNS: Final = (
     *("commit", "branch_commits", "forge", "number", "change_id", "patch_id", "source_files", "test_files"),
     *("reverts", "repeats", "reason"),
@@ -64,20 +66,27 @@ class MiningSummary:
     counts: Counter[MiningReason] = field(default_factory=Counter)
     kept: list[str] = field(default_factory=list)
     added: int = 0
+    warnings: list[str] = field(default_factory=list)
+    """What the team should look at in its configuration, a sentence each."""
 
     @property
     def changes(self) -> int:
         """How many changes the mainline has."""
         return self.counts.total()
 
-    def add(self, candidate_id: str, reason: MiningReason, shape: Shape) -> None:
-        """Count one more change, or a task that the team added."""
-        if shape is Shape.added:
-            self.added += 1
-        else:
-            self.counts[reason] += 1
-        if reason is MiningReason.kept:
-            self.kept.append(candidate_id)
+    def add(self, candidate: Candidate) -> None:
+        """Count one more change."""
+        self.counts[candidate.reason] += 1
+        if candidate.reason is MiningReason.kept:
+            self.kept.append(candidate.candidate_id)
+
+    def add_rows(self, rows: pa.Table) -> None:
+        """Count rows of the table: changes, and tasks that the team added."""
+        changes = rows.filter(~_IS_ADDED)
+        self.added += len(rows) - len(changes)
+        for reason, count in Counter(map(str, changes.column("reason").to_pylist())).items():
+            self.counts[MiningReason(reason)] += count
+        self.kept += [row["candidate_id"] for row in rows.filter(_IS_KEPT).to_pylist()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +117,11 @@ def summarize(bench: Workbench, config: RepositoryConfig) -> MiningSummary:
     """The same look at every change without a row written, for `evalpipe mine --dry-run`. Raises HistoryError."""
     look = look_at_history(bench, config, from_start=True)
     summary = MiningSummary()
+    names: list[Named] = []
     for candidate in look.mining or ():
-        summary.add(candidate.candidate_id, candidate.reason, candidate.shape)
+        summary.add(candidate)
+        names += [named(candidate)] if config.categories else ()
+    summary.warnings = category_warnings(config, names)
     return summary
 
 
@@ -168,6 +180,11 @@ def stored_mining_funnel(bench: Workbench, repositories: Sequence[str]) -> list[
     return [(reason, counts[reason]) for reason in (*MiningReason, ADDED) if counts[reason]]
 
 
+def stored_mining_warnings(bench: Workbench, config: RepositoryConfig) -> list[str]:
+    """What the team should look at in its configuration, after what was mined before."""
+    return category_warnings(config, stored_names(bench, config))
+
+
 def stored_validation_funnel(bench: Workbench, repositories: Sequence[str]) -> list[tuple[str, int]]:
     """How many kept candidates have each validation class, in the order of the classes."""
     counts = Counter(
@@ -195,8 +212,8 @@ def _store(bench: Workbench, config: RepositoryConfig, look: HistoryLook) -> Min
     elif added_keys(tasks, look.key) != _stored_added_keys(bench, name):
         bench.lake.write_tables(TABLE, chain(_first_rows(bench, name, look.known), added), name)
     for chunk in bench.lake.chunks(TABLE, name, columns=("candidate_id", "reason", "shape")):
-        for row in chunk.to_pylist():
-            summary.add(row["candidate_id"], MiningReason(row["reason"]), Shape(row["shape"]))
+        summary.add_rows(chunk)
+    summary.warnings = stored_mining_warnings(bench, config)
     return summary
 
 

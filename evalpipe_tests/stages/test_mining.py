@@ -13,7 +13,13 @@ from evalpipe.config import Workspace
 from evalpipe.history import MINING_VERSION, HistoryError, Mining, MiningReason, Repository
 from evalpipe.stages import mining
 from evalpipe.stages.bench import Workbench
-from evalpipe.stages.mining import mine_repository, mining_funnel, stored_mining_funnel, summarize
+from evalpipe.stages.mining import (
+    mine_repository,
+    mining_funnel,
+    stored_mining_funnel,
+    stored_mining_warnings,
+    summarize,
+)
 from evalpipe_tests.history.builder import Builder, File
 
 CONFIG = "source: source.git\nmainline: main\nrunner:\n  name: pytest\n"
@@ -209,3 +215,22 @@ def test_failure_leaves_the_stored_rows(place: Place, monkeypatch: pytest.Monkey
             place.mine()
     assert place.bench.lake.rows("candidate_commits", "clock") == rows
     assert len(place.mine()) == 3
+
+
+def test_category_of_no_change_is_told(place: Place) -> None:
+    rebased = place.source.commit({b"src/clock.py": b"1\n"}, "Repair, part one (#12)")
+    place.source.commit({b"tests/t.py": b"1\n"}, "Repair, part two (#12)")
+    base = place.source.branches["main"]
+    brought = place.source.commit(WORK, "Work", branch="topic", parents=[base])
+    merge = place.source.commit(WORK, "Merge branch 'topic'", parents=[base, brought])
+    names = ["#12", rebased[:7], f"clock-{merge[:10]}", "#99", brought[:9], f"clock-12-{merge[:10]}"]
+    place.configure("categories:\n" + "".join(f'  "{name}": other\n' for name in names))
+    bench = place.bench
+    config = bench.workspace.load_repository("clock")
+    for summary in (summarize(bench, config), mine_repository(bench, config), mine_repository(bench, config)):
+        assert [warning.split("'")[1] for warning in summary.warnings] == names[3:]
+    assert "data/repos/clock.yaml" in summary.warnings[0]
+    assert "correct it" in summary.warnings[0]
+    assert stored_mining_warnings(bench, config) == summary.warnings
+    place.configure("")
+    assert mine_repository(bench, bench.workspace.load_repository("clock")).warnings == []

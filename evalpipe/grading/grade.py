@@ -11,7 +11,7 @@ from evalpipe.history import PathRules, Repository, ScratchObjects
 from evalpipe.runners import Runner, SuiteRequest
 from evalpipe.runners.suite import run_suite
 from evalpipe.sandbox import FileEntry, Limits, Sandbox
-from evalpipe.tasks import PatchRefusal, PatchRefused, Task, graded_tree, instance_tree, read_files
+from evalpipe.tasks import PatchRefusal, PatchRefused, Task, graded_tree, hidden_paths, instance_tree, read_files
 
 GRADER_VERSION = "2"
 """Part of the key of every cached verdict: raise it when the same patch may get another verdict."""
@@ -73,7 +73,7 @@ def grade(
         globs = task.path_globs
         rules = PathRules(globs.tests, globs.source, globs.generated)
         try:
-            base = instance_tree(scratch, task.parent, [unquote_to_bytes(path) for path in task.hidden_tests])
+            base = instance_tree(scratch, task.parent, hidden_paths(task))
             graded = graded_tree(scratch, base, task.commit, patch, rules)
         except PatchRefused as refused:
             judgement = Judgement(_REFUSALS[refused.refusal], str(refused))

@@ -110,7 +110,7 @@ class Driver:
         failures: list[str] = []
         names = [config.name for config in repositories]
         _require_room(self.workspace)
-        mine_ahead(self.workspace, names)
+        mine_ahead(self.bench, names)
         for name in names:
             self._collect(failures, jobs.MINE, partition=name)
         if failures:

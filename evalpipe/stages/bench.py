@@ -57,6 +57,8 @@ class Workbench:
     box_facts: dict[str, BoxFacts] = field(default_factory=dict)
     """What boxes of an environment offer to the stress pass, as far as it was asked."""
     instances: Instances = field(default_factory=Instances)
+    just_fetched: set[str] = field(default_factory=set)
+    """Repositories whose mirrors need not be brought up to date by the next look at them."""
     _mirrors: dict[str, Repository] = field(default_factory=dict)
 
     @cached_property

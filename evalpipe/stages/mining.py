@@ -127,8 +127,12 @@ def summarize(bench: Workbench, config: RepositoryConfig) -> MiningSummary:
 
 def look_at_history(bench: Workbench, config: RepositoryConfig, *, from_start: bool = False) -> HistoryLook:
     """Bring the mirror up to date and see what of its mainline is not mined yet. Raises HistoryError."""
-    source = bench.workspace.repository_location(config)
-    mirror = update_mirror(source, bench.mirror_path(config.name))
+    mirror_path = bench.mirror_path(config.name)
+    if config.name in bench.just_fetched:
+        bench.just_fetched.discard(config.name)
+        mirror = Repository(mirror_path)
+    else:
+        mirror = update_mirror(bench.workspace.repository_location(config), mirror_path)
     mainline, tip = mirror.mainline_tip(config.mainline)
     rules = mining_rules(config, mainline)
     export = bench.workspace.resolve(config.issues) if config.issues else None

@@ -1,7 +1,7 @@
 """Mines several repositories at once, each in a process of its own: Python does one thing at a time in each process.
 
-What a process did is in the lake; the repository's own run then finds nothing new and only tells of it. A failure is
-not told here, because that run meets it again.
+What a process did is in the lake; the repository's own run then fetches nothing, finds nothing new and only tells of
+it. A failure is not told here, because that run meets it again.
 """
 
 import os
@@ -15,12 +15,14 @@ from evalpipe.stages.bench import Workbench
 from evalpipe.stages.mining import mine_repository
 
 
-def mine_ahead(workspace: Workspace, names: Sequence[str]) -> None:
+def mine_ahead(bench: Workbench, names: Sequence[str]) -> None:
     """Mine the repositories with these names, as many at once as there are processors; a single one is left alone."""
     if len(names) < 2:
         return
     context = get_context("spawn")
-    waiting = [context.Process(target=_mine, args=(str(workspace.root), name)) for name in reversed(names)]
+    root = str(bench.workspace.root)
+    processes = {name: context.Process(target=_mine, args=(root, name)) for name in names}
+    waiting = list(reversed(processes.values()))
     running: list[SpawnProcess] = []
     try:
         while waiting or running:
@@ -34,6 +36,7 @@ def mine_ahead(workspace: Workspace, names: Sequence[str]) -> None:
             process.terminate()
         for process in running:
             process.join()
+    bench.just_fetched |= {name for name, process in processes.items() if process.exitcode == 0}
 
 
 def _mine(root: str, name: str) -> None:

@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from evalpipe.config import Workspace
+from evalpipe.history import Repository, update_mirror
 from evalpipe.lake import Lake
+from evalpipe.stages.bench import Workbench
+from evalpipe.stages.mining import mine_repository
 from evalpipe.stages.side_by_side import mine_ahead
 from evalpipe_tests.history.builder import Builder
 
@@ -36,13 +39,32 @@ def mined(workspace: Workspace) -> dict[str, list[str]]:
 def test_repositories_are_mined_and_one_that_fails_costs_no_other(
     workspace: Workspace, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    mine_ahead(workspace, ["gone", "one", "two"])
+    bench = Workbench(workspace)
+    mine_ahead(bench, ["gone", "one", "two"])
     assert mined(workspace) == {"one": ["Start", "Repair one"], "two": ["Start", "Repair two"]}
     assert capfd.readouterr() == ("", "")
+    assert bench.just_fetched == {"one", "two"}
+
+
+def test_mirror_is_fetched_once_for_each_time_that_it_is_mined(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched: list[str] = []
+
+    def noted(source: str, mirror: Path) -> Repository:
+        fetched.append(mirror.stem)
+        return update_mirror(source, mirror)
+
+    monkeypatch.setattr("evalpipe.stages.mining.update_mirror", noted)
+    bench = Workbench(workspace)
+    mine_ahead(bench, ["one", "two"])
+    for name in ("one", "two", "one"):
+        assert mine_repository(bench, workspace.load_repository(name)).changes == 2
+    assert fetched == ["one"]
 
 
 def test_single_repository_is_left_to_its_run(workspace: Workspace) -> None:
-    mine_ahead(workspace, ["one"])
+    mine_ahead(Workbench(workspace), ["one"])
     assert mined(workspace) == {}
 
 
@@ -53,6 +75,6 @@ def test_interrupt_ends_the_processes(workspace: Workspace, monkeypatch: pytest.
     monkeypatch.setattr("evalpipe.stages.side_by_side.connection.wait", stop)
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        mine_ahead(workspace, ["one", "two"])
+        mine_ahead(Workbench(workspace), ["one", "two"])
     assert time.monotonic() - began < 20
     assert mined(workspace) == {}

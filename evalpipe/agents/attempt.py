@@ -21,7 +21,7 @@ from evalpipe.sandbox import (
     TreeLimits,
     UnsafeOutput,
 )
-from evalpipe.tasks import CapturedPatch, TreeFile, capture_patch
+from evalpipe.tasks import PATCH_BYTES, CapturedPatch, TreeFile, capture_patch
 
 INSTANCE_FOLDER = "repo"
 WORK_LIMITS = TreeLimits(total_bytes=2 * 1024**3, file_bytes=64 * 1024**2, entries=200_000)
@@ -61,7 +61,7 @@ def run_attempt(
         try:
             with sandbox.open(environment, limits, labels) as box:
                 ended = _run_agent(box, adapter, scratch, assignment, instance)
-                captured, trouble = _capture(box, scratch, instance.tree(scratch))
+                captured, trouble, flags = _capture(box, scratch, instance.tree(scratch))
         except SandboxError as error:
             outcome = _infrastructure(error)
             return AttemptResult(outcome, str(error), None, 0, None, time.monotonic() - started, b"")
@@ -74,7 +74,7 @@ def run_attempt(
         ended.exit_code,
         ended.duration_s,
         ended.stdout + ended.stderr,
-        flags=("work_not_readable",) if trouble else (),
+        flags=flags,
     )
 
 
@@ -89,13 +89,19 @@ def _run_agent(
     return box.run(start.command, env=start.env or {}, cwd=f"{box.root}/{INSTANCE_FOLDER}")
 
 
-def _capture(box: Box, scratch: ScratchObjects, tree: str) -> tuple[CapturedPatch | None, str]:
+def _capture(box: Box, scratch: ScratchObjects, tree: str) -> tuple[CapturedPatch | None, str, tuple[str, ...]]:
+    """The patch, or what keeps the working tree from being one: as text, and as flags of the attempt."""
     try:
         entries = box.read_tree(INSTANCE_FOLDER, WORK_LIMITS)
         files = (TreeFile(entry.path, entry.mode, entry.data) for entry in entries if entry.mode != 0o040000)
-        return capture_patch(scratch, tree, files), ""
+        captured = capture_patch(scratch, tree, files)
     except (OutputTooLarge, UnsafeOutput, TreeNotWritten) as error:
-        return None, f"the working tree cannot be taken as a patch: {error}"
+        return None, f"the working tree cannot be taken as a patch: {error}", ("work_not_readable",)
+    if len(captured.patch) > PATCH_BYTES:
+        # It would be refused when it is graded, so there is nothing to keep it for.
+        size = len(captured.patch)
+        return None, f"the patch has {size} bytes, the limit is {PATCH_BYTES}", ("patch_too_large",)
+    return captured, "", ()
 
 
 def _classify(ended: Outcome, captured: CapturedPatch | None) -> tuple[AttemptOutcome, str]:

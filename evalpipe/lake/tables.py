@@ -73,6 +73,10 @@ class Lake:
         """Remove every partition of `table` below the folder `prefix`."""
         shutil.rmtree(self._folder(table, *prefix), ignore_errors=True)
 
+    def has_any(self, table: str, *prefix: str) -> bool:
+        """Whether `table` has a partition below the folder `prefix`."""
+        return any(True for _ in self._folder(table, *prefix).rglob("[!.]*.parquet"))
+
     def rows(self, table: str, *parts: str) -> list[dict[str, Any]]:
         """Return the rows of one partition as dicts; an absent partition has none.
 

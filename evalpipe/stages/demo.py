@@ -7,7 +7,7 @@ from evalpipe.tasks import TaskSetError, load_task_set
 
 
 def forget_unusable_task_set(bench: Workbench, name: str) -> None:
-    """Remove a frozen set whose environments are not those of the last validation.
+    """Remove a frozen set that is damaged, or of which an environment is not one of the last validation.
 
     Only for the demo, whose set is ignored by git: a set that a team froze is never touched.
     """
@@ -17,5 +17,5 @@ def forget_unusable_task_set(bench: Workbench, name: str) -> None:
         used = {task.environment.image_digest for task in load_task_set(folder).tasks.values()}
     except TaskSetError:
         used = set()
-    if used != validated:
+    if not used or not used <= validated:
         shutil.rmtree(folder, ignore_errors=True)

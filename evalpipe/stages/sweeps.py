@@ -138,8 +138,8 @@ def open_agent_sweep(bench: Workbench, sweep: SweepConfig, agent: AgentConfig, r
 def find_agent_sweep(bench: Workbench, sweep: SweepConfig, agent: AgentConfig, task_set: LoadedTaskSet) -> AgentSweep:
     """What was run of an agent's part of a sweep as it is configured now; needs no sandbox.
 
-    For each prompt mode the newest recorded manifest of the present configuration; a mode that was not run under
-    it is left out. Raises ManifestError when a recorded manifest is damaged.
+    For each prompt mode the newest recorded manifest of the present configuration under which there are attempts; a
+    mode that was not run under it is left out. Raises ManifestError when a recorded manifest is damaged.
     """
     manifests = {}
     for mode in map(PromptMode, sweep.modes):
@@ -149,7 +149,9 @@ def find_agent_sweep(bench: Workbench, sweep: SweepConfig, agent: AgentConfig, t
             environment = manifest["environment"]
             isolation = _Isolation(environment["sandbox"], environment["engine_version"], environment["network"])
             present = _manifest(bench, sweep, agent, task_set, mode, isolation, manifest["run_id"]).to_json()
-            if configuration_key(present) == configuration_key(manifest):
+            key = configuration_key(manifest)
+            # One that a run recorded and then could not begin would hide what was run before it.
+            if configuration_key(present) == key and bench.lake.has_any("agent_runs", sweep.name, agent.name, key):
                 manifests[mode] = manifest
     return AgentSweep(sweep, agent, task_set, manifests)
 

@@ -24,6 +24,7 @@ from evalpipe.sandbox import (
     SandboxError,
     TreeLimits,
 )
+from evalpipe.tasks import PATCH_BYTES
 from evalpipe_tests.agents.adapters import PythonAgent, ShellAgent
 from evalpipe_tests.agents.conftest import Place
 
@@ -167,6 +168,13 @@ def test_work_that_cannot_be_read_is_flagged_and_no_fault_of_the_engine(place: P
     assert (result.patch, result.files_changed) == (None, 0)
     assert result.flags == ("work_not_readable",)
     assert said in result.detail
+
+
+def test_a_patch_that_no_grading_takes_is_not_kept(process_place: Place) -> None:
+    result = process_place.attempt(ShellAgent(MEND + f"head -c {PATCH_BYTES} /dev/urandom > big"))
+    assert result.outcome is AttemptOutcome.FINISHED
+    assert (result.patch, result.files_changed, result.flags) == (None, 0, ("patch_too_large",))
+    assert f"the limit is {PATCH_BYTES}" in result.detail
 
 
 def test_deleting_the_whole_instance_is_a_patch_that_deletes_all(process_place: Place) -> None:

@@ -49,6 +49,16 @@ def test_an_absent_partition_has_no_rows(lake: Lake) -> None:
     assert not lake.root.exists()
 
 
+def test_partitions_below_a_folder_are_seen_without_reading_them(lake: Lake) -> None:
+    assert not lake.has_any("verdicts")
+    with lake.locked("verdicts", "aa", "key"):
+        assert not lake.has_any("verdicts", "aa")
+    lake.write("verdicts", [verdict("a")], "aa", "key")
+    assert lake.has_any("verdicts")
+    assert lake.has_any("verdicts", "aa")
+    assert not lake.has_any("verdicts", "bb")
+
+
 def test_writing_a_partition_again_replaces_it(lake: Lake) -> None:
     lake.write("verdicts", [verdict("a"), verdict("b")], "aa")
     lake.write("verdicts", [verdict("c")], "aa")

@@ -13,7 +13,7 @@ import pytest
 
 from evalpipe.lake import DiskFullError
 from evalpipe.sandbox import EngineFault, EngineUnavailable, Interrupted
-from evalpipe.stages import attempts
+from evalpipe.stages import attempts, sweeps
 from evalpipe.stages.attempts import latest_attempt
 from evalpipe.stages.images import EnvironmentNotReady
 from evalpipe.stages.sweeps import (
@@ -230,6 +230,23 @@ def test_manifest_is_written_before_the_first_attempt_and_never_replaced(frozen:
     frozen.days_later(3)
     assert part_of(frozen).place(first_key(frozen)) == part.place(first_key(frozen))
     assert path.read_bytes() == before
+
+
+def test_a_manifest_without_attempts_hides_none_that_has_them(
+    frozen: TestBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part, key = part_of(frozen), first_key(frozen)
+    agent = frozen.agent("reference")
+    assert find_agent_sweep(frozen, frozen.sweep, agent, part.task_set).manifests == {}
+    run(frozen, part, MEND, key)
+    frozen.days_later(1)
+    with monkeypatch.context() as patch:
+        # As another machine would record it, whose processes have the network that those of this one have not.
+        network = "host" if frozen.sandbox.cuts_network else "none"
+        patch.setattr(sweeps, "_isolation", lambda sandbox: sweeps._Isolation("process", None, network))
+        later = part_of(frozen)
+    assert later.place(key) != part.place(key)
+    assert find_agent_sweep(frozen, frozen.sweep, agent, part.task_set).place(key) == part.place(key)
 
 
 @pytest.mark.parametrize("sample", ["original-1", "terse-12"])

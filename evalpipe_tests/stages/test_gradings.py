@@ -77,8 +77,9 @@ def test_regrading_runs_no_agent(frozen: TestBench, monkeypatch: pytest.MonkeyPa
         (ShellAgent("exit 1"), "not_graded", True),
         (ShellAgent("mkdir 'git~1'; touch 'git~1/x'"), "patch_rejected", True),
         (ShellAgent("ln -s /etc/passwd x"), "patch_rejected", True),
+        (ShellAgent("head -c 10485760 /dev/urandom > big"), "patch_rejected", True),
     ],
-    ids=["empty", "crashed", "unreadable", "unsafe"],
+    ids=["empty", "crashed", "unreadable", "unsafe", "too_large"],
 )
 def test_attempt_without_a_patch_to_run_opens_no_box_to_grade(
     frozen: TestBench, adapter: ShellAgent, verdict: str, counts: bool

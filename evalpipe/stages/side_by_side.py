@@ -30,7 +30,9 @@ def mine_ahead(bench: Workbench, names: Sequence[str]) -> None:
                 running.append(waiting.pop())
                 running[-1].start()
             ended = connection.wait([process.sentinel for process in running])
-            running = [process for process in running if process.sentinel not in ended]
+            for process in [process for process in running if process.sentinel in ended]:
+                process.join()
+                running.remove(process)
     finally:
         for process in running:
             process.terminate()

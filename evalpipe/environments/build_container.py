@@ -230,9 +230,13 @@ def build_network(engine: Engine) -> str:
     return "bridge" if "bridge" in names else "host"
 
 
+def cache_volume_name(instance: str) -> str:
+    return f"evalpipe-cache-{instance}"
+
+
 def cache_volume(engine: Engine, instance: str) -> str:
     """The name of the volume in which package tools of an instance's builds keep what they fetched; made if missing."""
-    name = f"evalpipe-cache-{instance}"
+    name = cache_volume_name(instance)
     with engine_faults("make the cache volume of builds"):
         engine.api.create_volume(name, labels={f"{LABEL}cache_of": instance})
     return name

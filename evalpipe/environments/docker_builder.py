@@ -16,6 +16,7 @@ from evalpipe.environments.build_container import (
     remove_leftover_builds,
 )
 from evalpipe.environments.checks import newer_commits
+from evalpipe.environments.disk_room import IMAGE_NAME, DiskRoom, FreeBytes, NeededImages
 from evalpipe.environments.dockerfile_build import build_dockerfile
 from evalpipe.environments.recipe import PACKAGES_FILE
 from evalpipe.environments.recipe_build import PACKAGES_BYTES, BuildResult, listed_packages, run_recipe
@@ -23,7 +24,6 @@ from evalpipe.environments.sources import DockerfileSource, EnvironmentSource, I
 from evalpipe.sandbox import DiskFull
 from evalpipe.sandbox.engine import Engine, engine_faults
 
-IMAGE_NAME = "evalpipe/environment"
 BUILD_TIMEOUT_S = 1800.0
 BUILD_LABEL = "evalpipe.build_key"
 _ANSWER_S = 900
@@ -33,16 +33,24 @@ _NO_SETTINGS = BuildSettings()
 class DockerEnvironmentBuilder:
     """See `EnvironmentBuilder`. Images are tagged with the name of `instance`, so that each is found and trimmed alone.
 
+    `needed` and `free_bytes` are those of `DiskRoom`.
     Connects to the engine that DOCKER_HOST names. Raises EngineUnavailable.
     """
 
     def __init__(
-        self, instance: str, settings: BuildSettings = _NO_SETTINGS, *, timeout_s: float = BUILD_TIMEOUT_S
+        self,
+        instance: str,
+        settings: BuildSettings = _NO_SETTINGS,
+        *,
+        needed: NeededImages = frozenset,
+        timeout_s: float = BUILD_TIMEOUT_S,
+        free_bytes: FreeBytes | None = None,
     ) -> None:
         # A connection of its own: to commit a large image takes longer than anything that a box asks for.
         self._engine = Engine()
         self._engine.api.timeout = _ANSWER_S
         self._instance, self._settings, self._timeout_s = instance, settings, timeout_s
+        self._disk = DiskRoom(self._engine, instance, needed, free_bytes)
         self._running: set[BuildContainer] = set()
         self._lock = threading.Lock()
         remove_leftover_builds(self._engine, instance)
@@ -67,10 +75,14 @@ class DockerEnvironmentBuilder:
         started = time.monotonic()
         known = self._built_before(planned.build_key)
         if known is not None:
+            self._disk.hold(known)
             packages = read_from_image(self._engine, self._instance, known, PACKAGES_FILE, PACKAGES_BYTES)
             return BuiltEnvironment(BuildStatus.BUILT, known, "", time.monotonic() - started, listed_packages(packages))
         try:
-            if isinstance(planned.source, ImageSource):
+            missing = self._disk.make(planned.base_digest)
+            if missing is not None:
+                made = BuildResult(BuildStatus.DISK_FULL, log=missing)
+            elif isinstance(planned.source, ImageSource):
                 made = self._checked(BuildResult(BuildStatus.BUILT, planned.base_digest), planned)
             elif isinstance(planned.source, DockerfileSource):
                 made = build_dockerfile(
@@ -85,6 +97,8 @@ class DockerEnvironmentBuilder:
                 made = self._build_recipe(planned.source, planned)
         except DiskFull as error:
             made = BuildResult(BuildStatus.DISK_FULL, log=self._settings.masked(str(error)))
+        if made.image is not None:
+            self._disk.hold(made.image)
         return BuiltEnvironment(made.status, made.image, made.log, time.monotonic() - started, made.packages)
 
     def _base(self, reference: str) -> str:

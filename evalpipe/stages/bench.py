@@ -19,6 +19,7 @@ from evalpipe.lake import Lake
 from evalpipe.runners import Runner
 from evalpipe.runners.catalog import RunnerSettings, make_runner
 from evalpipe.sandbox import DockerSandbox, Limits, Room, Sandbox, choose_sandbox
+from evalpipe.tasks import TaskSetError, frozen_sets, load_task_set
 from evalpipe.validation import BoxFacts
 
 SANDBOX_VARIABLE = "EVALPIPE_SANDBOX"
@@ -84,8 +85,20 @@ class Workbench:
     @cached_property
     def builder(self) -> EnvironmentBuilder:
         if isinstance(self.sandbox, DockerSandbox):
-            return DockerEnvironmentBuilder(self.instance, build_settings(self._network))
+            settings = build_settings(self._network)
+            return DockerEnvironmentBuilder(self.instance, settings, needed=self.needed_images)
         return ProcessEnvironmentBuilder(self.workspace.lake_dir / "environments")
+
+    def needed_images(self) -> set[str] | None:
+        """Every image that a row of this workspace or a frozen set names; None when a set cannot be read."""
+        rows = self.lake.read("task_images").column("image_digest").to_pylist()
+        needed = {str(digest) for digest in rows if digest is not None}
+        try:
+            for folder in frozen_sets(self.workspace.task_sets_dir):
+                needed |= {task.environment.image_digest for task in load_task_set(folder).tasks.values()}
+        except TaskSetError:
+            return None
+        return needed
 
     @property
     def _network(self) -> Network:

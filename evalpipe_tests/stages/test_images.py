@@ -264,3 +264,15 @@ def test_own_dockerfile_must_be_there_and_its_folder_small(bench: PinsBench) -> 
     (row,) = build_images(bench, bench.repository)
     assert row["status"] == "no_recipe"
     assert "own/Dockerfile" in row["log_tail"]
+
+
+def test_images_of_rows_and_of_frozen_sets_are_needed(frozen: TestBench) -> None:
+    environment = str(frozen.environment)
+    assert frozen.needed_images() == {environment}
+    rows = frozen.lake.rows("task_images", "clock")
+    frozen.lake.write(
+        "task_images", [dict(rows[0], image_digest="sha256:new"), dict(rows[0], image_digest=None)], "clock"
+    )
+    assert frozen.needed_images() == {"sha256:new", environment}
+    next((frozen.workspace.task_sets_dir / "q" / "tasks").iterdir()).write_text("{")
+    assert frozen.needed_images() is None

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from evalpipe.config.problems import ConfigError, Problem
 
-# Packaging tools leave hidden files out, so this one gets its dot here.
-_WRITTEN_AS = {"gitignore": ".gitignore"}
+# Packaging tools leave hidden files out, so these get their dot here.
+_WRITTEN_AS = {"gitattributes": ".gitattributes", "gitignore": ".gitignore"}
 
 
 def write_workspace(target: Path) -> list[Path]:

@@ -51,6 +51,7 @@ class AgentInfo:
 class SweepResults:
     """All that is known of one sweep.
 
+    `selection_rule` says which of the valid tasks the set has: all of them, or a sample and its seed.
     `graded` has the schema of graded_results and holds the current configuration's rows only. `manifests`
     are keyed by (agent, mode). `comparisons` are the pairs of contenders fixed before the run; a difference
     is always second minus first. `mining` counts candidates by reason, `validation` by class.
@@ -61,6 +62,7 @@ class SweepResults:
     decision: str
     task_set: str
     revision: str
+    selection_rule: str
     provisional: bool
     tasks: tuple[TaskInfo, ...]
     agents: tuple[AgentInfo, ...]

@@ -20,6 +20,7 @@ def summary(results: SweepResults) -> dict[str, Any]:
         "task_set": {
             "name": results.task_set,
             "revision": results.revision,
+            "selection_rule": results.selection_rule,
             "tasks": len(results.tasks),
             "provisional": results.provisional,
         },

@@ -34,6 +34,7 @@ def gather_results(bench: Workbench, sweep: SweepConfig, agents: dict[str, Agent
         decision=sweep.decision,
         task_set=task_set.record.name,
         revision=task_set.record.revision,
+        selection_rule=task_set.record.selection_rule,
         provisional=task_set.record.provisional,
         tasks=tuple(_task_info(task) for task in task_set.tasks.values()),
         agents=tuple(_agent_info(agents[name]) for name in sweep.agents),

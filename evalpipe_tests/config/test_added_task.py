@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from evalpipe.config import ConfigError, load_added_task
+import evalpipe
+from evalpipe.config import AddedTaskConfig, ConfigError, load_added_task
 
 GOOD = {
     "repository": "shop",
@@ -34,6 +36,15 @@ def test_a_task_file_is_read(tmp_path: Path) -> None:
     assert task.files == ["test.patch", "reference.patch"]
     task = load_added_task(_file(tmp_path, problem=None, problem_file="problem.md"), "task.yaml")
     assert task.files == ["problem.md", "test.patch", "reference.patch"]
+
+
+def test_the_page_on_task_sets_shows_a_task_file_and_every_field(tmp_path: Path) -> None:
+    page = (Path(evalpipe.__file__).parents[1] / "docs/task-sets.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "task.yaml").write_text(example)
+    assert load_added_task(tmp_path / "task.yaml", "task.yaml").id == "refund-rounding"
+    table = page[page.index("| field |") :]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(AddedTaskConfig.model_fields)
 
 
 @pytest.mark.parametrize("field", [name for name in GOOD if name != "problem"])

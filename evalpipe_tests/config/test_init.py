@@ -19,6 +19,7 @@ ROOT = Path(evalpipe.__file__).parents[1]
 def test_the_new_workspace_has_every_file(tmp_path: Path) -> None:
     written = write_workspace(tmp_path / "new" / "ws")
     assert sorted(str(path.relative_to(tmp_path.resolve() / "new" / "ws")) for path in written) == [
+        ".gitattributes",
         ".gitignore",
         "README.md",
         "dagster.yaml",
@@ -42,6 +43,7 @@ def test_the_new_workspace_loads(tmp_path: Path) -> None:
     assert [*repositories.problems, *agents.problems, *sweeps.problems, *workspace.check_references()] == []
     assert (list(repositories.items), list(sweeps.items)) == (["example"], ["example"])
     assert list(agents.items) == ["empty", "reference"]
+    assert (workspace.root / ".gitattributes").read_text().split("\n")[1] == "/data/task_sets/** -text"
     assert (workspace.root / ".gitignore").read_text().split("\n")[1:3] == ["/data/lake/", "/data/state/"]
 
 

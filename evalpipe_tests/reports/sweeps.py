@@ -148,6 +148,7 @@ class SweepBuilder:
             decision="Which agent do we licence for the platform team?",
             task_set="demo-2026q1",
             revision="r" * 64,
+            selection_rule="sample of 20, seed 7",
             provisional=False,
             tasks=tasks,
             agents=(*contenders, REFERENCE, EMPTY),

@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from evalpipe.reports import html_report
+from evalpipe.reports import html_report, summary
 from evalpipe.reports.records import SweepResults
 from evalpipe_tests.reports.sweeps import (
     BROAD,
@@ -61,6 +61,7 @@ def _hostile() -> SweepResults:
         sweep=HOSTILE,
         task_set=HOSTILE,
         revision=HOSTILE,
+        selection_rule=HOSTILE,
         tasks=tasks,
         weights={HOSTILE: 1.0},
         mining=((HOSTILE, 3),),
@@ -117,6 +118,12 @@ def test_the_first_screen_has_question_answer_and_scoreboard() -> None:
         )
     ]
     assert places == sorted(places)
+
+
+def test_the_rule_by_which_tasks_were_selected_is_told() -> None:
+    results = SweepBuilder({"steady": STEADY}).build()
+    assert "its rule: sample of 20, seed 7" in _Page(html_report(results)).text
+    assert summary(results)["task_set"]["selection_rule"] == "sample of 20, seed 7"
 
 
 def test_a_sweep_without_results_says_so_and_shows_no_rate_of_a_contender() -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from evalpipe.grading import verdict_key
+from evalpipe.sandbox import EngineUnavailable
 from evalpipe.stages.freezing import freeze_task_set
 from evalpipe.stages.grading_rows import cached_verdict, grade_patch, key_of_verdict
 from evalpipe.stages.task_set_checks import FieldChange, check_task_set, compare_task_sets
 from evalpipe.tasks import Sampling, SetProblemKind, TaskSetError, load_task_set
+from evalpipe_tests.history.builder import git
 from evalpipe_tests.stages import old_set
 from evalpipe_tests.stages.old_set import OldBench, lay_old_workspace, make_mirror
 from evalpipe_tests.stages.workspaces import TestBench
@@ -75,6 +79,30 @@ def test_an_absent_image_and_a_lost_terse_text_are_notes(old: OldBench) -> None:
     )
 
 
+def _no_engine(bench: OldBench) -> None:
+    raise EngineUnavailable("nobody answers")
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "note"),
+    [
+        (_no_engine, "1 images were not looked for, because no Docker engine answers"),
+        (
+            lambda bench: SimpleNamespace(name="docker"),
+            f"the image {old_set.IMAGE} of 2 tasks was not looked for: it is for the process sandbox",
+        ),
+    ],
+    ids=["no_engine", "another_sandbox"],
+)
+def test_images_that_cannot_be_looked_for_are_a_note(
+    old: OldBench, monkeypatch: pytest.MonkeyPatch, sandbox: Callable[[OldBench], object], note: str
+) -> None:
+    make_mirror(old)
+    monkeypatch.setattr(OldBench, "sandbox", property(sandbox))
+    report = check_task_set(old, old_set.NAME)
+    assert (report.problems, report.notes) == ((), (note,))
+
+
 def test_everything_that_is_wrong_is_listed(frozen: TestBench) -> None:
     folder = frozen.workspace.task_sets_dir / "q"
     first, second = load_task_set(folder).tasks
@@ -88,8 +116,6 @@ def test_everything_that_is_wrong_is_listed(frozen: TestBench) -> None:
         (SetProblemKind.CHANGED_FILE, first),
         (SetProblemKind.SURPLUS_FILE, None),
     ]
-    from evalpipe_tests.history.builder import git
-
     # A mirror of another history: the commits of the set are not in it.
     shutil.rmtree(frozen.mirror_path("clock"))
     git(frozen.workspace.root, "init", "--quiet", "--bare", str(frozen.mirror_path("clock")))

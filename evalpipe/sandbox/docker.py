@@ -131,8 +131,10 @@ class DockerSandbox:
         return [f"{key}={value}" for key, value in (dict(labels) | mine).items()]
 
     def _containers(self, labels: Mapping[str, str]) -> list[dict[str, Any]]:
+        # Whatever a person starts from an image that was built here has the image's labels, but is no box.
+        filters = {"label": [*self._filters(labels), BOX_LABEL]}
         with engine_faults("list the containers"):
-            return list(self._engine.api.containers(all=True, filters={"label": self._filters(labels)}))
+            return list(self._engine.api.containers(all=True, filters=filters))
 
     def _kill_container(self, container: str, name: str) -> None:
         try:

@@ -317,6 +317,15 @@ def test_own_image_with_a_commit_after_the_base_is_a_leak(
     client.images.remove(image)
 
 
+def test_container_that_a_person_starts_from_an_image_is_left_alone(
+    docker_sandbox: DockerSandbox, built: BuiltEnvironment
+) -> None:
+    by_hand = docker_sandbox.client.containers.create(str(built.image_digest), ["true"])
+    own = DockerSandbox(f"test-builds-{SESSION}")
+    assert own.reap(()) == own.kill({}) == 0
+    by_hand.remove()
+
+
 def test_own_dockerfile_is_built_from_its_folder(
     builder: DockerEnvironmentBuilder, docker_sandbox: DockerSandbox, base_image: str
 ) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from evalpipe.runners.joined_files import NotJoined, read_joined
 from evalpipe.runners.report import RunStatus, SuiteReport, TestOutcome, TestResult, storable_text
-from evalpipe.runners.results import Results, shortened, worse
+from evalpipe.runners.results import UNPROVEN, Results, shortened, worse
 
 _OUTCOMES = {"ok": TestOutcome.PASSED, "ignored": TestOutcome.SKIPPED, "FAILED": TestOutcome.FAILED}
 _LIBRARIES = frozenset({"lib", "rlib", "dylib", "cdylib", "staticlib", "proc-macro"})
@@ -94,14 +94,14 @@ def _suite_report(calls: list[dict[str, _Files]], canary: str) -> SuiteReport:
     return _joined(parts, uncollected)
 
 
-def _joined(parts: list[_Part], uncollected: Mapping[str, str]) -> SuiteReport:
+def _joined(parts: list[_Part], uncollected: dict[str, str]) -> SuiteReport:
     results = Results()
     for part in parts:
         for result in part.results:
             if result.outcome is TestOutcome.PASSED and part.canary is not TestOutcome.FAILED:
-                reason = "the test of this program that must fail was not seen to fail"
-                result = TestResult(result.test_id, TestOutcome.ERROR, message=reason)
-            results.add(result)
+                uncollected[part.prefix] = UNPROVEN
+            else:
+                results.add(result)
     canaries = {part.canary for part in parts}
     if uncollected and not results.tests and canaries <= {None}:
         return SuiteReport(RunStatus.BUILD_FAILED, uncollected=uncollected, detail="no target with tests builds")

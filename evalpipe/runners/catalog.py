@@ -7,6 +7,7 @@ from evalpipe.runners.cargo import CargoRunner
 from evalpipe.runners.generic import CanaryFile, GenericRunner, ReportFormat
 from evalpipe.runners.go import GoRunner
 from evalpipe.runners.jest import JestRunner
+from evalpipe.runners.maven import MavenRunner
 from evalpipe.runners.mocha import MochaRunner
 from evalpipe.runners.node import NodeRunner
 from evalpipe.runners.plan import Runner
@@ -39,6 +40,7 @@ _MAKERS: Mapping[str, Callable[[RunnerSettings], Runner]] = {
     "cargo": lambda settings: CargoRunner(arguments=settings.arguments),
     "generic": _generic,
     "go": lambda settings: GoRunner(arguments=settings.arguments),
+    "maven": lambda settings: MavenRunner(arguments=settings.arguments),
     "jest": lambda settings: JestRunner(settings.arguments),
     "mocha": lambda settings: MochaRunner(settings.arguments),
     "node": lambda settings: NodeRunner(settings.arguments),

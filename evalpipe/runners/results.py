@@ -8,6 +8,9 @@ from evalpipe.runners.report import TestOutcome, TestResult
 
 MESSAGE_CHARACTERS: Final = 4000
 
+UNPROVEN: Final = "the test here that must fail was not seen to fail, so the tests that passed here are left out"
+"""Said of a part whose passes are not believed. As failures they would look like tests that a change repairs."""
+
 _WORST_FIRST = (
     TestOutcome.FAILED,
     TestOutcome.ERROR,

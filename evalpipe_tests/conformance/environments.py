@@ -10,12 +10,14 @@ import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
+from evalpipe.config.network import BUNDLE_VARIABLES
 from evalpipe.environments import DockerEnvironmentBuilder, Project, Recipe, RecipeSource, Template
 from evalpipe.environments.build import BuildStatus
-from evalpipe.environments.settings import host_settings
+from evalpipe.environments.settings import Network, build_settings
 from evalpipe.sandbox import REGULAR, DockerSandbox, FileEntry
 from evalpipe_tests.conftest import unavailable
 
@@ -74,7 +76,7 @@ class EnvironmentImages:
         if environment.recipe is None:
             return base
         if self._builder is None:
-            self._builder = DockerEnvironmentBuilder(INSTANCE, host_settings())
+            self._builder = DockerEnvironmentBuilder(INSTANCE, build_settings(_network()))
         planned = self._builder.plan(RecipeSource(base, environment.recipe, environment.tree))
         built = self._builder.build(planned)
         if built.status is not BuildStatus.BUILT or built.image_digest is None:
@@ -90,3 +92,14 @@ class EnvironmentImages:
             if wanted in (image.id, *image.tags):
                 return str(image.id)
         unavailable(f"there is no image {wanted}")
+
+
+def _network() -> Network:
+    """What the environment of this machine says of certificates and proxies."""
+    bundles = (Path(os.environ[name]) for name in BUNDLE_VARIABLES if name in os.environ)
+    bundle = next((path for path in bundles if path.is_file()), None)
+    return Network(
+        certificates=bundle.read_bytes() if bundle else None,
+        proxy=os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy"),
+        no_proxy=os.environ.get("NO_PROXY") or os.environ.get("no_proxy"),
+    )

@@ -69,7 +69,8 @@ class Alone:
 class Row:
     """A runner, the environment with its tools, and what it makes of every case.
 
-    `besides` is what its project shows of other things. `chosen` names test files of the project, and the ids that a run of these alone reports.
+    `besides` is what its project shows of other things. `chosen` names test files of the project, and the ids that a
+    run of these alone reports.
     """
 
     runner: Runner
@@ -87,7 +88,12 @@ class Row:
     def run(self, sandbox: Sandbox, image: str, files: Files, request: SuiteRequest = WHOLE_SUITE) -> SuiteRun:
         """Run a project as validation and grading do."""
         with sandbox.open(image, self.limits, {"purpose": "test"}) as box:
-            return run_suite(box, self.runner, _entries(files), request, preparation=self.preparation, env=self.env)
+            return run_suite(box, self.runner, _entries(files), request, preparation=self.preparation, env=self._env())
+
+    def _env(self) -> Mapping[str, str]:
+        recipe = self.environment.recipe
+        of_image = {} if recipe is None else {name: value for name, value in recipe.env.items() if name != "PATH"}
+        return {**of_image, **self.env}
 
 
 def outcomes(report: SuiteReport) -> dict[str, str]:

@@ -8,6 +8,7 @@ from evalpipe_tests.conformance.rows import (
     of_generic,
     of_go,
     of_jest,
+    of_maven,
     of_mocha,
     of_node,
     of_pytest,
@@ -25,4 +26,5 @@ ROWS: tuple[Row, ...] = (
     of_node.ROW,
     of_go.ROW,
     of_cargo.ROW,
+    of_maven.ROW,
 )

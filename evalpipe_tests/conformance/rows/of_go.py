@@ -1,4 +1,4 @@
-"""The hard cases for go: two modules, one of them left out of the workspace, and packages that stop each their own way."""
+"""The hard cases for go: a workspace without one of its modules, and packages that stop each their own way."""
 
 from __future__ import annotations
 

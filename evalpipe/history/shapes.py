@@ -109,18 +109,19 @@ class Change(NamedTuple):
     def title(self) -> str:
         """What the change is called, from the first message that was written for it.
 
-        A merge that says nothing of its own is called as the only commit that it brought, or as its pull request.
+        A merge that says nothing of its own is called as the only commit that it brought, or as the pull request that
+        is all of the other side's own line.
         """
         title = title_of(self.commits[0].message)
         brought = self.last.brought
         if not brought or not is_boilerplate(title) or title != subject_of(self.commits[0].message):
             return title
-        if len(brought) > 1:
-            brought = tuple([one for one in brought if self._is_request_of(one)])
-        return title_of(brought[-1].message) if brought else title
-
-    def _is_request_of(self, commit: BranchCommit) -> bool:
-        return self.pull_request is not None and pull_request_of(commit.message) == self.pull_request
+        tip = brought[-1]
+        is_whole_side = not {one.commit for one in brought} & set(tip.parents[:1])
+        is_request = (
+            is_whole_side and self.pull_request is not None and pull_request_of(tip.message) == self.pull_request
+        )
+        return title_of(tip.message) if len(brought) == 1 or is_request else title
 
     @property
     def work(self) -> Sequence[BranchCommit | MainlineCommit]:

@@ -211,6 +211,15 @@ def test_mainline_of_another_name_is_known_to_the_rules(clock: Builder) -> None:
     assert mined(clock, mainline="stable")[-1].shape is Shape.back_merge
 
 
+def test_pull_request_with_other_work_beside_it_does_not_name_the_merge(clock: Builder) -> None:
+    base = tip = clock.branches["main"]
+    for number, message in enumerate(("Work", "Bump x from 1 to 2 (#3)")):
+        tip = clock.commit({**WORK, b"x": b"%d" % number}, message, branch=None, parents=[tip])
+    clock.commit({**WORK, b"x": b"1"}, "Merge branch '8.1.x'", parents=[base, tip])
+    candidate = only(clock)
+    assert (candidate.number, candidate.reason) == (3, MiningReason.kept)
+
+
 def test_merge_of_what_was_already_there_is_a_back_merge(clock: Builder) -> None:
     old = clock.branches["main"]
     tip = clock.commit({b"x": b"1"})

@@ -7,8 +7,10 @@ they are (`...Test`, `Test...`, `...Spec`), so that whatever pattern chooses the
 import re
 import secrets
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+from evalpipe.runners.plan import REPOSITORY_FOLDER
 
 _SOURCES = re.compile(rb"(?:^|/)src/test/(?P<language>java|kotlin|groovy)/(?P<class>.+)\.(?:java|kt|groovy)\Z")
 _PACKAGE = re.compile(rb"^\s*package\s+([\w.`]+)", re.MULTILINE)
@@ -77,8 +79,40 @@ def owner(path: bytes, modules: Collection[bytes]) -> bytes | None:
     return None
 
 
-def canary(tree: Mapping[bytes, bytes], sources: Collection[JavaSource], token: str) -> Canary | None:
-    """A canary beside the tests among `sources`; None where no framework can be made out."""
+def chosen_sources(
+    files: Iterable[bytes], sources: Mapping[bytes, Sequence[JavaSource]]
+) -> dict[bytes, Sequence[JavaSource]]:
+    """The chosen classes by module; none for a module of which something else was chosen, which is run whole."""
+    found: dict[bytes, list[JavaSource]] = {}
+    whole = set()
+    for path in files:
+        module = owner(path, sources)
+        if module is None:
+            continue
+        of_class = [source for source in sources[module] if source.path == path]
+        found.setdefault(module, []).extend(of_class)
+        if not of_class:
+            whole.add(module)
+    return {module: [] if module in whole else classes for module, classes in sorted(found.items())}
+
+
+def canaries_of(
+    tree: Mapping[bytes, bytes], sources: Mapping[bytes, Sequence[JavaSource]], token: str
+) -> dict[bytes, Canary]:
+    """The canary of each module whose tests are of a framework that is known here."""
+    made = {module: _canary(tree, found, token) for module, found in sources.items()}
+    return {module: one for module, one in made.items() if one is not None}
+
+
+def canary_files(canaries: Mapping[bytes, Canary]) -> dict[bytes, bytes]:
+    """The files of a plan: the canaries, and the list of their modules that the report repeats."""
+    return {
+        b"runner/modules": b"".join((module or b".") + b"\n" for module in canaries),
+        **{f"{REPOSITORY_FOLDER}/".encode() + one.path: one.content for one in canaries.values()},
+    }
+
+
+def _canary(tree: Mapping[bytes, bytes], sources: Collection[JavaSource], token: str) -> Canary | None:
     for framework, pattern in _FRAMEWORKS.items():
         tests = [one for one in sources if _body(one, framework) and pattern.search(tree[one.path])]
         named = [one for one in tests if _NAMED_LIKE_A_TEST.fullmatch(_simple_name(one))]

@@ -7,10 +7,17 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from evalpipe.runners.java_canary import Canary, JavaSource, canary, owner, sources_of_tests
+from evalpipe.runners.java_canary import (
+    Canary,
+    JavaSource,
+    canaries_of,
+    canary_files,
+    chosen_sources,
+    sources_of_tests,
+)
 from evalpipe.runners.java_report import read_java_report
 from evalpipe.runners.joined_files import end_command, join_command
-from evalpipe.runners.plan import REPOSITORY_FOLDER, WHOLE_SUITE, SuiteRequest, SuiteTree, TestPlan
+from evalpipe.runners.plan import WHOLE_SUITE, SuiteRequest, SuiteTree, TestPlan
 from evalpipe.runners.report import SuiteReport
 
 _OPTIONS = (
@@ -49,12 +56,8 @@ class MavenRunner:
         report_path = f"out/{secrets.token_hex(8)}.report"
         modules = {path.rpartition(b"/")[0] for path in tree if posixpath.basename(path) == b"pom.xml"}
         sources = {module: sources_of_tests(tree, module, modules) for module in sorted(modules)}
-        chosen = None if request.test_files is None else _chosen(request.test_files, sources)
-        canaries = {
-            module: made
-            for module, found in sources.items()
-            if (chosen is None or module in chosen) and (made := canary(tree, found, name)) is not None
-        }
+        chosen = None if request.test_files is None else chosen_sources(request.test_files, sources)
+        canaries = canaries_of(tree, sources if chosen is None else {one: sources[one] for one in chosen}, name)
         options = [*_OPTIONS, *_order(request.shuffle_seed), *self.arguments]
         calls = [_call(top, options, chosen, canaries) for top in _outermost(modules or {b""})]
         script = _SCRIPT.format(
@@ -68,8 +71,7 @@ class MavenRunner:
             env={"LC_ALL": "C.UTF-8", "TZ": "UTC"},
             files={
                 b"runner/maven.sh": os.fsencode(script),
-                b"runner/modules": b"".join((module or b".") + b"\n" for module in canaries),
-                **{f"{REPOSITORY_FOLDER}/".encode() + made.path: made.content for made in canaries.values()},
+                **canary_files(canaries),
             },
             report_path=report_path,
             canary=f"A{name}",
@@ -111,21 +113,6 @@ def _call(
     command = shlex.join(["mvn", *options, *selection, "test"])
     folder = shlex.quote("./" + os.fsdecode(top))
     return f'(cd {folder} && {command}) </dev/null >>"$here/log" 2>&1 || status=$?'
-
-
-def _chosen(files: Iterable[bytes], sources: Mapping[bytes, Sequence[JavaSource]]) -> dict[bytes, Sequence[JavaSource]]:
-    """The chosen classes by module; none for a module of which something else was chosen, which is run whole."""
-    found: dict[bytes, list[JavaSource]] = {}
-    whole = set()
-    for path in files:
-        module = owner(path, sources)
-        if module is None:
-            continue
-        of_class = [source for source in sources[module] if source.path == path]
-        found.setdefault(module, []).extend(of_class)
-        if not of_class:
-            whole.add(module)
-    return {module: [] if module in whole else classes for module, classes in sorted(found.items())}
 
 
 def _outermost(folders: Iterable[bytes]) -> list[bytes]:

@@ -117,6 +117,7 @@ def _recipe(project: Project, projects: list[PythonProject], choice: Choice, top
         files=files,
         decided_by=tuple(sorted(path.encode() for path in reads)),
         keeps=("**",) if installable else (),
+        check=steps.CHECK,
     )
 
 

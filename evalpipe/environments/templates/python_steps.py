@@ -89,14 +89,20 @@ def install(undeclared: Mapping[str, Sequence[str]]) -> str:
 
 
 def finish(rubbish: Sequence[str]) -> str:
-    """The script that lists what is there, checks the project, and removes `rubbish`, what builds leave in the tree."""
+    """The script that lists what is there, and removes `rubbish`, what builds leave in the tree."""
     return f"""\
 . {_SETTINGS}
 uv pip freeze --python {VENV} > {PACKAGES_FILE}
-{VENV}/bin/python -I {FOLDER}/{_PROGRAM} {TREE_FOLDER} {FOLDER}/facts.json
 find . -type d -name __pycache__ -prune -exec rm -rf {{}} +
-rm -rf {shlex.join(rubbish)} {_UV} {FOLDER}
+rm -rf {shlex.join(rubbish)} {_UV}
 """
+
+
+CHECK: Final = f"""\
+{VENV}/bin/python -I {FOLDER}/{_PROGRAM} {TREE_FOLDER} {FOLDER}/facts.json
+rm -rf {FOLDER}
+"""
+"""The last script of all, which fails when the project that is installed is not the tree's own."""
 
 
 def throwaway_repository(version: str) -> tuple[str, str]:

@@ -72,7 +72,7 @@ for (const path of fs.readFileSync("/tmp/manifests.txt", "utf8").split("\\n").fi
     try {{ const {{ name, version }} = JSON.parse(fs.readFileSync(path)); names.add(name + "==" + version) }} catch {{}}
 }}
 fs.writeFileSync("{PACKAGES_FILE}", [...names].sort().join("\\n") + "\\n")'
-node {_LAY} {_HOME}/tree {INSTALLED_FOLDER}"""
+node {_LAY} /node_modules {_HOME}/tree {INSTALLED_FOLDER}"""
 
 
 class NodeTemplate:

@@ -44,7 +44,6 @@ class Box:
 
     root: str
     canary: str = field(default_factory=lambda: f"test_{secrets.token_hex(8)}")
-    stem: str = field(default_factory=lambda: f"t{secrets.token_hex(8)}")
     report_path: str = field(default_factory=lambda: f"out/{secrets.token_hex(8)}.jsonl")
     key: str = field(default_factory=new_key)
 
@@ -71,7 +70,7 @@ def canaries_in(
     modules: Sequence[str] = (),
 ) -> Mapping[bytes, bytes]:
     """The canary files, by their path from the top of the repository; `write` gives the lines of one."""
-    canaries = choose_canaries(tree, box.stem, chosen_files(tree, request), arguments, modules)
+    canaries = choose_canaries(tree, box.canary, chosen_files(tree, request), arguments, modules)
     return {canary.path: canary.content(write(canary)) for canary in canaries}
 
 

@@ -77,6 +77,7 @@ def read_json_lines(report: bytes | None, canary: str, key: str) -> SuiteReport:
 
     The worst of what is said of a test decides. A report without its last record, or in which the canary, a test
     whose id or last title is `canary`, did not run, is none. There may be several canaries; each must have failed.
+    Where no test ran, and not even the file of the canary loads, nothing builds.
     """
     if not report:
         return SuiteReport(RunStatus.NO_REPORT, detail="the test run left no report")
@@ -92,8 +93,11 @@ def read_json_lines(report: bytes | None, canary: str, key: str) -> SuiteReport:
     uncollected = {file: message for file, message in records.uncollected.items() if canary not in file}
     canaries = list(records.canaries.tests.values())
     if not canaries or any(found.outcome is TestOutcome.ERROR for found in canaries):
+        nothing_loads = len(uncollected) < len(records.uncollected) and not records.results.tests and not canaries
         return SuiteReport(
-            RunStatus.NO_REPORT, uncollected=uncollected, detail=_canary_fault(canary, canaries, records.uncollected)
+            RunStatus.BUILD_FAILED if nothing_loads else RunStatus.NO_REPORT,
+            uncollected=uncollected,
+            detail=_canary_fault(canary, canaries, records.uncollected),
         )
     return SuiteReport(
         RunStatus.COMPLETED,

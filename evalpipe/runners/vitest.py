@@ -16,8 +16,12 @@ from evalpipe.runners.plan import WHOLE_SUITE, SuiteRequest, SuiteTree, TestPlan
 from evalpipe.runners.report import SuiteReport
 
 _REPORTER = "evalpipe_vitest.mjs"
-# Settings of the repository may stop early, wait, or fail for other reasons than a test.
-_OVERRULED = ("--run", "--bail=0", "--coverage.enabled=false", "--allowOnly", "--no-update")
+# Settings of the repository may stop early, wait, or fail for other reasons than a test. What tests print goes straight
+# to the output: sent to Vitest's own process line by line, 50 MB take minutes and gigabytes.
+_OVERRULED = (
+    *("--run", "--bail=0", "--coverage.enabled=false", "--allowOnly", "--no-update"),
+    "--disable-console-intercept",
+)
 
 
 @dataclass(frozen=True, slots=True)

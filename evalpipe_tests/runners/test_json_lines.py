@@ -102,6 +102,16 @@ def test_a_run_without_its_canary_is_no_report(records: list[Record], reason: st
     assert not report.uncollected
 
 
+def test_where_not_even_the_file_of_the_canary_loads_nothing_builds() -> None:
+    files = ("a.test.js", f"src/{CANARY}.test.js")
+    report = read(
+        *({"kind": "uncollected", "file": file, "message": "broken setup"} for file in files), END[-1], end=False
+    )
+    assert report.status is RunStatus.BUILD_FAILED
+    assert report.uncollected == {"a.test.js": "broken setup"}
+    assert report.detail == "the test that must fail did not run: broken setup"
+
+
 def test_files_that_were_not_collected_keep_all_their_messages() -> None:
     report = read(*({"kind": "uncollected", "file": "a.js", "message": text} for text in ("one", "two")))
     assert report.uncollected == {"a.js": "one\ntwo"}

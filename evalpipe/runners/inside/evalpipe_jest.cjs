@@ -12,10 +12,12 @@ module.exports = class {
   }
 
   onTestResult(test, result) {
+    const file = result.testFilePath;
+    // One file may be of several projects, and its tests then run in each.
     const project = name(test.context.config.displayName);
-    const file = this._report.place(result.testFilePath) + (project ? ` |${project}|` : "");
+    const titlesOf = (one) => [...(project ? [`|${project}|`] : []), ...one.ancestorTitles, one.title];
     for (const one of result.testResults) {
-      const titles = [...one.ancestorTitles, one.title];
+      const titles = titlesOf(one);
       // Since Jest 30; an older one does not tell a test that is expected to fail from others.
       const outcome = one.failing && one.status === "passed" ? "xfailed" : OUTCOMES[one.status] ?? "skipped";
       this._report.test(file, titles, outcome, one.duration, one.failureMessages.join("\n"));
@@ -27,9 +29,7 @@ module.exports = class {
     const message = result.testExecError.stack || result.testExecError.message || result.failureMessage;
     if (!result.testResults.length) this._report.uncollected(file, message);
     // A hook after the last test, or an error outside of every test: Jest does not say whose it is.
-    for (const one of result.testResults) {
-      this._report.fault(file, [...one.ancestorTitles, one.title], "error", message);
-    }
+    for (const one of result.testResults) this._report.fault(file, titlesOf(one), "error", message);
   }
 
   onRunComplete(_contexts, results) {

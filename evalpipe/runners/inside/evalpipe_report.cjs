@@ -87,10 +87,12 @@ function text(message) {
   return `${whole.slice(0, half)}\n[...]\n${whole.slice(-half)}`;
 }
 
-/** The text of whatever was thrown. */
+/** The text of whatever was thrown. Some tools give an error the stack of another place, without its message. */
 function messageOf(error) {
   try {
-    return error?.stack ? String(error.stack) : String(error?.message ?? error ?? "");
+    const message = String(error?.message ?? error ?? "");
+    const stack = String(error?.stack ?? "");
+    return stack.includes(message) ? stack : [message, stack].filter(Boolean).join("\n");
   } catch {
     return "an error that has no text";
   }

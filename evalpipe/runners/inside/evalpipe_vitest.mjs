@@ -23,9 +23,10 @@ export default class {
     this.#ended = true;
     for (const file of files) {
       const outside = errors.filter((error) => isPathOf(error.VITEST_TEST_PATH, file.filepath));
-      const name = this.#report.place(file.filepath) + (file.projectName ? ` |${file.projectName}|` : "");
-      if (file.tasks.length) this.#group(name, [], file, outside);
-      else this.#report.uncollected(name, messages([...(file.result?.errors ?? []), ...outside]));
+      // One file may be of several projects, and its tests then run in each.
+      const project = file.projectName ? [`|${file.projectName}|`] : [];
+      if (file.tasks.length) this.#group(file.filepath, project, file, outside);
+      else this.#report.uncollected(file.filepath, messages([...(file.result?.errors ?? []), ...outside]));
     }
     this.#report.end();
   }

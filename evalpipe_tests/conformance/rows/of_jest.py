@@ -47,28 +47,26 @@ ROW = Row(
         "both/a_test.js": "test('a', () => {});\n",
     },
     together={
-        **shown_by("src/a.test.js |plain|", of_hooks="failed"),
-        HardCase.XFAIL: Shown({"src/a.test.js |plain|::xfail": "xfailed"}),
-        HardCase.XPASS: Shown({"src/a.test.js |plain|::xpass": "failed"}),
+        **shown_by("src/a.test.js::|plain|", of_hooks="failed"),
+        HardCase.XFAIL: Shown({"src/a.test.js::|plain|::xfail": "xfailed"}),
+        HardCase.XPASS: Shown({"src/a.test.js::|plain|::xpass": "failed"}),
         HardCase.BROKEN_PART: Shown(
-            passed("both/a_test.js |other|::a"),
-            uncollected=frozenset(
-                f"src/{name} |plain|" for name in ("broken.test.js", "syntax.spec.js", "empty.test.js")
-            ),
+            passed("both/a_test.js::|other|::a"),
+            uncollected=frozenset(f"src/{name}" for name in ("broken.test.js", "syntax.spec.js", "empty.test.js")),
         ),
         # The other tests of the file are gone with its process; all other files are there.
-        HardCase.EXIT_0: Shown(uncollected=frozenset({"src/exits.test.js |plain|"})),
-        HardCase.KILLED: Shown(uncollected=frozenset({"src/killed.test.js |plain|"})),
+        HardCase.EXIT_0: Shown(uncollected=frozenset({"src/exits.test.js"})),
+        HardCase.KILLED: Shown(uncollected=frozenset({"src/killed.test.js"})),
     },
     besides=Shown(
-        passed("src/__tests__/two words.js |plain|::a", "src/only.test.js |plain|::a")
-        | passed("src/a.test.js |plain|::each a 1", "src/a.test.js |plain|::each b 2")
+        passed("src/__tests__/two words.js::|plain|::a", "src/only.test.js::|plain|::a")
+        | passed("src/a.test.js::|plain|::each a 1", "src/a.test.js::|plain|::each b 2")
         | {
-            "src/a.test.js |plain|::new snapshot": "failed",
-            "src/a.test.js |plain|::to do": "skipped",
-            "src/only.test.js |plain|::b": "skipped",
-            "src/after.test.js |plain|::a": "error",
-            "src/retry.test.js |plain|::a": "failed",
+            "src/a.test.js::|plain|::new snapshot": "failed",
+            "src/a.test.js::|plain|::to do": "skipped",
+            "src/only.test.js::|plain|::b": "skipped",
+            "src/after.test.js::|plain|::a": "error",
+            "src/retry.test.js::|plain|::a": "failed",
         },
     ),
     alone={
@@ -82,6 +80,6 @@ ROW = Row(
     lacks={HardCase.SUB_TEST: "a test of Jest has no sub-tests"},
     chosen=(
         (b"src/__tests__/two words.js", b"both/a_test.js", b"gone.test.js"),
-        frozenset({"src/__tests__/two words.js |plain|::a", "both/a_test.js |other|::a"}),
+        frozenset({"src/__tests__/two words.js::|plain|::a", "both/a_test.js::|other|::a"}),
     ),
 )

@@ -27,9 +27,11 @@ ui: $(INSTALLED)
 	$(BIN)/evalpipe ui
 
 # Mining beside bare git, one process for each change, and PyDriller: about 20 minutes, most of them for the histories.
+# Validation beside a loop of `docker run`: five minutes, where a Docker engine answers.
 bench: $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
 	$(BIN)/python -m benchmarks.mining
+	$(BIN)/python -m benchmarks.validation
 
 clean:
 	rm -rf .venv data/lake data/state data/task_sets/demo

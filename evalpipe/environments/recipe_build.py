@@ -11,8 +11,13 @@ from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, TREE_FOLDE
 from evalpipe.environments.sources import RecipeSource
 from evalpipe.runners.suite import INSTALLED_FOLDER
 from evalpipe.sandbox import REGULAR, FileEntry
+from evalpipe.sandbox.container import USER
 
 PACKAGES_BYTES = 4 * 1024 * 1024
+# Java, ssh and whatever else asks who it is stumbles over a user that no file names.
+_NAME_OF_THE_USER = (
+    f"grep -qE '^([^:]*:){{2}}{USER}:' /etc/passwd || echo 'evalpipe:x:{USER}:{USER}::/tmp:/bin/sh' >> /etc/passwd"
+)
 
 
 class BuildResult(NamedTuple):
@@ -78,4 +83,4 @@ def _keep(container: BuildContainer, source: RecipeSource) -> None:
         kept = kept_paths(found, source.tree.paths, source.recipe.keeps)
         container.lay(SETTINGS_FOLDER, [FileEntry(b"keep.sh", REGULAR, moving_script(kept, INSTALLED_FOLDER))])
         container.run(f". {SETTINGS_FOLDER}/keep.sh", folder=TREE_FOLDER)
-    container.run(f"rm -rf {TREE_FOLDER}\nchmod 0777 /work\nfind /tmp -xdev -mindepth 1 -delete")
+    container.run(f"rm -rf {TREE_FOLDER}\nchmod 0777 /work\nfind /tmp -xdev -mindepth 1 -delete\n{_NAME_OF_THE_USER}")

@@ -52,8 +52,8 @@ _INIT_SCRIPT = b"""allprojects {
 """
 
 _FETCH = f"""if [ -f gradlew ] && sh ./gradlew --version; then gradle="sh ./gradlew"; else gradle=gradle; fi
-$gradle --no-daemon --continue --init-script {_INIT} \\
-    ${{EVALPIPE_GRADLE_INIT:+--init-script "$EVALPIPE_GRADLE_INIT"}} evalpipeResolve test > /tmp/gradle.log 2>&1 || failed=1
+mirror=${{EVALPIPE_GRADLE_INIT:+--init-script $EVALPIPE_GRADLE_INIT}}
+$gradle --no-daemon --continue --init-script {_INIT} $mirror evalpipeResolve test > /tmp/gradle.log 2>&1 || failed=1
 tail -n 40 /tmp/gradle.log
 # A module that does not compile costs the others nothing; what cannot be had fails the build.
 if [ -n "${{failed:-}}" ] && grep -qE '{_UNAVAILABLE}' /tmp/gradle.log; then exit 1; fi

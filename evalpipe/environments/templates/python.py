@@ -48,17 +48,27 @@ def _packages(packages: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _folders(top: Folder) -> list[str]:
-    """Where the projects of a tree are: at its top, and if that has no manifest in the nearest folders that have."""
-    if any(top.has(name) for name in MANIFESTS):
+    """Where the projects of a tree are: at its top, and if that is none in the nearest folders that have a manifest."""
+    if _has_project(top):
         return [""]
     found = [
         name.rpartition("/")[0]
         for name in top.names()
-        if name.rpartition("/")[2] in MANIFESTS and not _ASIDE.intersection(name.lower().split("/"))
+        if "/" in name
+        and name.rpartition("/")[2] in MANIFESTS
+        and not _ASIDE.intersection(name.lower().split("/"))
+        and _has_project(top.below(name.rpartition("/")[0]))
     ]
     depth = min((folder.count("/") for folder in found), default=0)
-    # Requirements files and tox.ini may lie above the projects.
+    # Requirements files and the settings of tools may lie above the projects.
     return ["", *sorted({folder for folder in found if folder.count("/") == depth})[:_PROJECTS]]
+
+
+def _has_project(folder: Folder) -> bool:
+    """Whether a folder has more than settings of tools, for which many repositories have a pyproject.toml."""
+    if any(folder.has(name) for name in ("setup.py", "Pipfile", "requirements.txt")):
+        return True
+    return any(folder.has(name) for name in MANIFESTS) and read_project(folder).is_project
 
 
 def _with_neighbours(

@@ -51,6 +51,11 @@ class PythonProject:
     reads: tuple[str, ...]
     modules: tuple[str, ...]
 
+    @property
+    def is_project(self) -> bool:
+        """Whether the manifests describe a project, and not only settings of tools."""
+        return self.installable or self.name is not None or bool(self.neighbours)
+
 
 def read_project(folder: Folder) -> PythonProject:
     """The project of `folder`, which has one of MANIFESTS. Raises NoRecipe for a manifest that cannot be read."""

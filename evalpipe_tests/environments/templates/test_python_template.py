@@ -100,6 +100,7 @@ def test_pytest_itself_is_not_installed_beside_itself() -> None:
 def test_projects_in_folders_are_all_installed_in_place() -> None:
     made = recipe(
         {
+            "pyproject.toml": "[tool.ruff]\nline-length = 100\n",
             "services/api/pyproject.toml": '[build-system]\n[project]\nname = "api"\n',
             "services/core/setup.py": "from setuptools import setup\nsetup(name='core')\n",
             "services/core/examples/x/setup.py": "",

@@ -98,7 +98,7 @@ def test_the_partitions_are_the_frozen_tasks_by_sample(repository_workspace: Wor
     with dg.DagsterInstance.ephemeral() as instance:
         assert _keys(partitions["validation_runs"], instance) == []
         instance.add_dynamic_partitions("candidates", ["a", "b"])
-        passes = {"a|first", "a|second", "b|first", "b|second"}
+        passes = {f"{key}|{one}" for key in "ab" for one in ("first", "second", "stress")}
         assert set(_keys(partitions["validation_runs"], instance)) == passes
 
 

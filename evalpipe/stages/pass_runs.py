@@ -7,12 +7,13 @@ A run that ended is a file of `suite_runs` until its pass is whole; then all of 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from threading import Event
 from typing import Any, NamedTuple
 
 from evalpipe.config import RepositoryConfig
 from evalpipe.lake import Row
 from evalpipe.runners import SuiteReport
-from evalpipe.sandbox import FileEntry
+from evalpipe.sandbox import FileEntry, Interrupted
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.validation_rows import reports_in, rows_of_run
 from evalpipe.validation import (
@@ -54,11 +55,12 @@ class PassRuns:
     files: dict[Side, list[FileEntry]] = field(default_factory=dict)
     """The trees of the sides, as far as they were read."""
     _rows: dict[RunName, list[Stored]] = field(default_factory=dict)
+    _interrupted: Event = field(default_factory=Event)
 
     def run(self, wanted: Sequence[RunConditions]) -> dict[RunName, SuiteReport]:
         """Run the suite under each of the conditions, or take what ran before; returns the reports of all runs so far.
 
-        What fails keeps no other run from its end. Raises SandboxError.
+        What fails keeps no other run from its end, but that after an interrupt none begins. Raises SandboxError.
         """
         due = [one for one in wanted if not self._take_stored(one.name)]
         for side in {one.side for one in due} - self.files.keys():
@@ -99,8 +101,14 @@ class PassRuns:
     def _run_one(self, conditions: RunConditions) -> None:
         bench = self.bench
         with bench.room.taken(self.suite.limits):
+            if self._interrupted.is_set():
+                raise Interrupted(f"{self.place.candidate_id}: {conditions.name} was not begun")
             started = bench.clock()
-            run = run_conditions(bench.sandbox, self.suite, self.files[conditions.side], conditions, self.labels)
+            try:
+                run = run_conditions(bench.sandbox, self.suite, self.files[conditions.side], conditions, self.labels)
+            except Interrupted:
+                self._interrupted.set()
+                raise
         rows = rows_of_run(self._common(), conditions, run, started, self.suite.test_files)
         bench.lake.write("suite_runs", rows, *self.place[:2], conditions.name.value)
         self._rows[conditions.name] = rows

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evalpipe.sandbox import Box, DockerSandbox, EngineFault, Limits
+from evalpipe.sandbox import Box, Capacity, DockerSandbox, EngineFault, Interrupted, Limits, Room
 from evalpipe.stages.freezing import freeze_task_set
 from evalpipe.stages.grading_rows import grade_patch
 from evalpipe.stages.images import build_images
@@ -125,6 +125,28 @@ def test_a_side_of_other_settings_is_not_taken_for_the_present_one(
     bench.rewrite("data/repos/clock.yaml", "timeout_s: 60", "timeout_s: 61")
     assert validate_candidate(bench, bench.repository, candidate, FIRST, same_day=False, labels={})
     assert len(failing.opened) == 2
+
+
+def test_after_an_interrupt_no_other_run_of_the_pass_begins(
+    tmp_path: Path, environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "workspace"
+    change_workspace(root, {b"test_new.py": b"import product\ndef test_new(): assert product.VALUE\n"})
+    bench = TestBench(root, environment)
+    candidate = ready(bench)
+    monkeypatch.setattr(bench, "room", Room(Capacity(1, 1024**3)))
+    opened: list[dict[str, str]] = []
+
+    @contextmanager
+    def interrupted(environment: str, limits: Limits, labels: dict[str, str], **more: object) -> Iterator[Box]:
+        opened.append(labels)
+        raise Interrupted("killed")
+        yield
+
+    monkeypatch.setattr(bench.sandbox, "open", interrupted)
+    with pytest.raises(Interrupted):
+        validate_candidate(bench, bench.repository, candidate, FIRST, same_day=False, labels={})
+    assert len(opened) == 1
 
 
 # The comparison with the network

@@ -53,7 +53,8 @@ def status_text(status: "WorkspaceStatus") -> str:
         lines += [
             f"  {repository.name}: {repository.changes} changes, {repository.kept} candidates; "
             f"first pass {repository.first_passes}, second pass {repository.second_passes} "
-            f"({repository.second_passes_due} due now)",
+            f"({repository.second_passes_due} due now)"
+            + (f", stress pass {repository.stress_passes_due} due" if repository.stress_passes_due else ""),
             *([f"    {repository.images}"] if repository.images.images or repository.images.failed_builds else []),
             f"    {classes}",
         ]

@@ -4,14 +4,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from evalpipe.agents import OUTCOME_RULES, AttemptOutcome
-from evalpipe.config import AgentConfig, SweepConfig
+from evalpipe.config import AgentConfig, RepositoryConfig, SweepConfig
 from evalpipe.stages.attempts import needs_attempt
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.calibrating import calibration_rows, is_calibrated
 from evalpipe.stages.images import ImageCounts, count_images
 from evalpipe.stages.reporting import report_path
 from evalpipe.stages.sweeps import find_agent_sweep, load_sweep_task_set, sample_keys
-from evalpipe.stages.validating import SIDES, ValidationPass, second_pass_done, second_pass_due
+from evalpipe.stages.validating import SIDES, ValidationPass, second_pass_done, second_pass_due, stress_pass_due
 from evalpipe.tasks import LoadedTaskSet, TaskSetError, frozen_sets, load_task_set
 from evalpipe.validation import ValidationClass
 
@@ -26,6 +26,7 @@ class RepositoryStatus:
     first_passes: int
     second_passes: int
     second_passes_due: int
+    stress_passes_due: int
     images: ImageCounts
     classes: dict[str, int]
 
@@ -85,7 +86,7 @@ def workspace_status(bench: Workbench) -> WorkspaceStatus:
     problems = [*repositories.problems, *agents.problems, *sweeps.problems, *workspace.check_references()]
     texts = [str(problem) for problem in problems]
     found = WorkspaceStatus(
-        repositories=[_repository(bench, name) for name in repositories.items],
+        repositories=[_repository(bench, config) for config in repositories.items.values()],
         task_sets=_task_sets(bench, texts),
         sweeps=[_sweep(bench, sweep, agents.items) for sweep in sweeps.items.values() if not sweep.archived],
         problems=texts,
@@ -95,7 +96,8 @@ def workspace_status(bench: Workbench) -> WorkspaceStatus:
     return found
 
 
-def _repository(bench: Workbench, name: str) -> RepositoryStatus:
+def _repository(bench: Workbench, config: RepositoryConfig) -> RepositoryStatus:
+    name = config.name
     rows = bench.lake.rows("candidate_commits", name)
     kept = [row["candidate_id"] for row in rows if row["reason"] == "kept"]
     done = {one: {key for key in kept if bench.lake.has("validation_runs", key, one)} for one in SIDES}
@@ -111,6 +113,7 @@ def _repository(bench: Workbench, name: str) -> RepositoryStatus:
         second_passes_due=sum(
             second_pass_due(bench, key) and not second_pass_done(bench, key) for key in done[ValidationPass.FIRST]
         ),
+        stress_passes_due=sum(stress_pass_due(bench, config, key) for key in done[ValidationPass.FIRST]),
         images=count_images(bench.lake.rows("task_images", name)),
         classes=classes,
     )
@@ -182,7 +185,7 @@ def _next_steps(status: WorkspaceStatus) -> list[str]:
     for repository in status.repositories:
         if not repository.changes:
             steps.append(f"evalpipe mine {repository.name}")
-        elif repository.first_passes < repository.kept or repository.second_passes_due or _is_behind(repository):
+        elif repository.first_passes < repository.kept or _has_passes_due(repository) or _is_behind(repository):
             steps.append(f"evalpipe validate {repository.name}")
     valid = sum(repository.classes.get(ValidationClass.VALID, 0) for repository in status.repositories)
     frozen = {task_set.name for task_set in status.task_sets}
@@ -197,6 +200,10 @@ def _next_steps(status: WorkspaceStatus) -> list[str]:
         elif sweep.report is None:
             steps.append(f"evalpipe report {sweep.name}")
     return steps
+
+
+def _has_passes_due(repository: RepositoryStatus) -> bool:
+    return bool(repository.second_passes_due or repository.stress_passes_due)
 
 
 def _is_behind(repository: RepositoryStatus) -> bool:

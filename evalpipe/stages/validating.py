@@ -180,6 +180,13 @@ def second_pass_done(bench: Workbench, candidate_id: str) -> bool:
     return len(keys) == 1 and None not in keys
 
 
+def stress_pass_due(bench: Workbench, config: RepositoryConfig, candidate_id: str) -> bool:
+    """Whether a stress pass is wanted of a candidate, and has not run on the content of its first pass."""
+    first = _stored(bench, candidate_id, ValidationPass.FIRST)
+    stress = _stored(bench, candidate_id, ValidationPass.STRESS)
+    return _is_stressed(config, first) and stress.content_key != first.content_key
+
+
 def _run_sides(runs: PassRuns) -> ValidationClass:
     """Both sides, and the after side once more with the network when the change's own tests fail after it.
 

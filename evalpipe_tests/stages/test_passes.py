@@ -17,7 +17,13 @@ from evalpipe.stages.grading_rows import grade_patch
 from evalpipe.stages.images import build_images
 from evalpipe.stages.judging import judge_candidates
 from evalpipe.stages.mining import mine_repository
-from evalpipe.stages.validating import FirstPassMissing, ValidationPass, is_validated, validate_candidate
+from evalpipe.stages.validating import (
+    FirstPassMissing,
+    ValidationPass,
+    is_validated,
+    stress_pass_due,
+    validate_candidate,
+)
 from evalpipe.stages.validation_rows import summaries
 from evalpipe.tasks import load_task_set
 from evalpipe.validation.affected import in_whole_suite_sample
@@ -281,7 +287,9 @@ def test_a_stress_pass_that_changes_nothing_takes_two_runs_at_most(tmp_path: Pat
     bench = TestBench(root, environment)
     candidate = ready(bench)
     validate_all(bench, FIRST)
+    assert stress_pass_due(bench, bench.repository, candidate["candidate_id"])
     assert validate_all(bench, STRESS) == 1
+    assert not stress_pass_due(bench, bench.repository, candidate["candidate_id"])
     runs = runs_of(bench, candidate, STRESS)
     assert {"stressed"} <= runs.keys() <= {"stressed", "year_later"}
     assert "shuffled order" in runs["stressed"]["conditions"]

@@ -42,6 +42,7 @@ class PlannedBuild:
 class BuiltEnvironment:
     """How a build ended. `image_digest` is the image's id, for a virtual environment its key; None when it failed.
 
+    `log_tail` is the end of what its steps said, also of a build that went well.
     `packages` is what a template's steps say they installed, sorted.
     """
 
@@ -82,6 +83,10 @@ class BaseMissing(Exception):
 
 class EnvironmentBuilder(Protocol):
     """Builds environments for one kind of sandbox. Methods may be called from any thread."""
+
+    @property
+    def at_once(self) -> int:
+        """How many builds may run side by side."""
 
     def plan(self, source: EnvironmentSource) -> PlannedBuild:
         """The key of a source on this machine; a base image that is not here is pulled.

@@ -32,7 +32,8 @@ CACHE_FOLDER = "/var/cache/evalpipe"
 HOME = f"{SETTINGS_FOLDER}/home"
 LOG_BYTES = 256 * 1024
 _PIDS = 8192
-_MEMORY_SHARE = 0.75
+_LEAST_MEMORY = 3 * 1024**3
+_MEMORY_SHARE = 0.9
 _CACHES = {
     "PIP_CACHE_DIR": "pip",
     "UV_CACHE_DIR": "uv",
@@ -82,7 +83,11 @@ class BuildContainer:
         self.output = Tail(LOG_BYTES)
 
     def __enter__(self) -> "BuildContainer":
-        self._create()
+        try:
+            self._create()
+        except BaseException:
+            remove_container(self._engine, self.name)
+            raise
         self._timer.start()
         return self
 
@@ -158,7 +163,7 @@ class BuildContainer:
                 Mount(SETTINGS_FOLDER, None, type="volume", labels=labels),
             ],
             pids_limit=_PIDS,
-            mem_limit=int(self._engine.facts["MemTotal"] * _MEMORY_SHARE),
+            mem_limit=int(self._engine.facts["MemTotal"] * _MEMORY_SHARE / builds_at_once(self._engine)),
             init=self._engine.has_init,
             log_config=LogConfig(type="none"),
         )
@@ -209,6 +214,11 @@ class BuildContainer:
         # end it is noticed by whoever waits for the step.
         with suppress(SandboxError), engine_faults(f"end {self.name}"):
             self._engine.api.kill(self.name)
+
+
+def builds_at_once(engine: Engine) -> int:
+    """How many builds an engine carries side by side: one for each processor, as long as each has 3 GiB of memory."""
+    return int(max(1, min(engine.facts["NCPU"], engine.facts["MemTotal"] // _LEAST_MEMORY)))
 
 
 def read_from_image(engine: Engine, instance: str, image: str, path: str, max_bytes: int) -> bytes | None:

@@ -12,6 +12,7 @@ from evalpipe.environments.build import BaseMissing, BuildSettings, BuildStatus,
 from evalpipe.environments.build_container import (
     BuildContainer,
     StepFailed,
+    builds_at_once,
     read_from_image,
     remove_leftover_builds,
 )
@@ -54,6 +55,10 @@ class DockerEnvironmentBuilder:
         self._running: set[BuildContainer] = set()
         self._lock = threading.Lock()
         remove_leftover_builds(self._engine, instance)
+
+    @property
+    def at_once(self) -> int:
+        return builds_at_once(self._engine)
 
     def locate(self, image_digest: str) -> str:
         return image_digest

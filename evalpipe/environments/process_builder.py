@@ -29,6 +29,10 @@ class ProcessEnvironmentBuilder:
         self._folder = folder
         self._running: set[subprocess.Popen[bytes]] = set()
 
+    @property
+    def at_once(self) -> int:
+        return os.cpu_count() or 1
+
     def locate(self, image_digest: str) -> str:
         # Records name the key and not the folder: a frozen set is the same on every machine.
         return str((self._folder / image_digest.removeprefix(_DIGEST_PREFIX)).absolute())

@@ -59,7 +59,7 @@ def run_recipe(
         return BuildResult(BuildStatus.TIMEOUT, log=log)
     if leak:
         return BuildResult(BuildStatus.LEAKS_PROJECT, log=settings.masked(leak))
-    return BuildResult(BuildStatus.BUILT, packages=packages)
+    return BuildResult(BuildStatus.BUILT, log=log_end(container.output.content(), settings), packages=packages)
 
 
 def failure(log: str) -> BuildResult:

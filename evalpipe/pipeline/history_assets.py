@@ -7,6 +7,7 @@ from typing import Any
 import dagster as dg
 
 from evalpipe.config import RepositoryConfig
+from evalpipe.environments import BuildStatus
 from evalpipe.pipeline.batch import BatchResults, PartitionDone, PartitionFailed, end_batch, run_batch
 from evalpipe.pipeline.partitions import CANDIDATE_PASSES, CANDIDATES, checked_keys, repositories_partitions
 from evalpipe.reports import funnel_markdown
@@ -64,16 +65,12 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
     def task_images(context: dg.AssetExecutionContext, config: ImageOptions, bench: Bench) -> dg.MaterializeResult[Any]:
         """The environments in which a repository's candidates run: build key, image digest, build log."""
         rows = build_images(bench, repositories[context.partition_key], config.newest)
-        for row in rows:
-            if row["status"] != "built":
-                context.log.error(f"{row['status']}: {row['log_tail']}")
+        failed = [row for row in rows if row["status"] != BuildStatus.BUILT]
+        for row in failed:
+            context.log.error(f"{row['status']}, for {len(row['candidates'])} candidates: {row['log_tail']}")
+        logs = [f"{row['status']}\n```\n{row['log_tail']}\n```" for row in failed]
         return dg.MaterializeResult(
-            metadata={
-                **asdict(count_images(rows)),
-                "log": dg.MetadataValue.md(
-                    "\n".join(f"```\n{row['log_tail']}\n```" for row in rows if row["log_tail"])
-                ),
-            }
+            metadata={**asdict(count_images(rows)), "log": dg.MetadataValue.md("\n".join(logs))}
         )
 
     @dg.asset(

@@ -7,7 +7,6 @@ the day itself is tried.
 """
 
 import dataclasses
-import os
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -179,7 +178,7 @@ class _Builds:
         ]
         with (
             self._bench.progress("task_images", len(missing)) as advance,
-            ThreadPoolExecutor(os.cpu_count() or 1) as pool,
+            ThreadPoolExecutor(self._bench.builder.at_once) as pool,
         ):
             building = [pool.submit(self._build, one) for one in missing]
             try:

@@ -46,6 +46,13 @@ class Images:
             self.client.images.remove(one, force=True)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_cache_stays(docker_sandbox: DockerSandbox) -> Iterator[None]:
+    yield
+    for volume in docker_sandbox.client.volumes.list(filters={"label": f"evalpipe.cache_of={INSTANCE}"}):
+        volume.remove()
+
+
 @pytest.fixture
 def images(docker_sandbox: DockerSandbox, base_image: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Images]:
     monkeypatch.setattr(disk_room, "YOUNGEST", dt.timedelta(seconds=0.8))
@@ -68,7 +75,6 @@ def test_least_recently_used_goes_first_and_no_more_than_is_needed(images: Image
     assert DiskRoom(engine, INSTANCE, frozenset, free).make("base") is None
     assert images.left() == {first, third}
     assert engine.client.volumes.get(f"evalpipe-cache-{INSTANCE}")
-    engine.client.volumes.get(f"evalpipe-cache-{INSTANCE}").remove()
 
 
 def test_what_is_needed_held_young_used_or_another_s_stays_and_the_cache_goes_last(images: Images) -> None:

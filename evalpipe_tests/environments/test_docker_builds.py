@@ -63,7 +63,7 @@ STEPS = (
     'id -u > /opt/who; pwd > /opt/where; "./sub dir/run.sh" > /opt/ran; ls | wc -l > /opt/count; /opt/own/tool',
     "cat > /opt/text <<'END'\n$HOME \"quoted\"\nEND\n"
     "mkdir -p build/deep; echo made > build/deep/version.py; echo other > build/other; echo shadow > setup.py\n"
-    "printf 'zope==2\\nabc==1\\n\\n' > /opt/evalpipe/packages.txt",
+    "echo said; printf 'zope==2\\nabc==1\\n\\n' > /opt/evalpipe/packages.txt",
 )
 RECIPE = Recipe(
     "test",
@@ -116,7 +116,7 @@ def test_steps_run_as_root_in_the_tree_with_its_files(docker_sandbox: DockerSand
     outcome = run(docker_sandbox, built.image_digest, "cd /opt && cat who where ran count tool text")
     assert outcome.stdout == b'0\n/work/repo\nran\n4\ntool\n$HOME "quoted"\n', outcome.stderr
     assert built.packages == ("abc==1", "zope==2")
-    assert built.log_tail == ""
+    assert built.log_tail == "said"
 
 
 def test_image_runs_as_the_user_in_an_empty_work_folder(docker_sandbox: DockerSandbox, built: BuiltEnvironment) -> None:

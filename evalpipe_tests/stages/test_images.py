@@ -58,6 +58,7 @@ class PinsBuilder:
         self.built: list[tuple[bytes, str]] = []
         self.gone: set[str] = set()
         self.bases_missing = False
+        self.at_once = 2
 
     def plan(self, source: EnvironmentSource) -> PlannedBuild:
         if self.bases_missing:

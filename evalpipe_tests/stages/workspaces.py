@@ -95,6 +95,7 @@ class HostPython:
         self.folder = folder
         self.status = BuildStatus.BUILT
         self.builds = 0
+        self.at_once = 1
 
     def locate(self, image_digest: str) -> str:
         return image_digest

@@ -40,6 +40,7 @@ show() {
 
 join() {
     for folder in "$results"/*; do
+        [ -d "$folder" ] || continue
         messages "$folder/stream" >"$folder/messages"
         show 20000000 "$folder/messages"
         for name in label status errors; do show 100000 "$folder/$name"; done

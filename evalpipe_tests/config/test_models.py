@@ -1,5 +1,5 @@
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -98,6 +98,18 @@ def test_the_base_image_is_the_files_then_the_machines_then_the_default(monkeypa
     monkeypatch.setenv("EVALPIPE_BASE_IMAGE", "local/base:1")
     assert resolve_base_image(plain) == "local/base:1"
     assert resolve_base_image(EnvironmentConfig.model_validate({"base_image": "own:2"})) == "own:2"
+
+
+def test_every_template_has_a_base_and_a_variable_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALPIPE_BASE_IMAGE", "local/python:1")
+    monkeypatch.setenv("EVALPIPE_BASE_IMAGE_GO", "local/go:1")
+    found = {
+        name: resolve_base_image(EnvironmentConfig.model_validate({"template": name})) for name in DEFAULT_BASE_IMAGES
+    }
+    assert found["python"] == found["packages"] == "local/python:1"
+    assert found["go"] == "local/go:1"
+    assert found["rust"] == DEFAULT_BASE_IMAGES["rust"]
+    assert found.keys() == {*get_args(TemplateName)} - {"dockerfile", "image"}
 
 
 @pytest.mark.parametrize(

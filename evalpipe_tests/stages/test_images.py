@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,10 +25,11 @@ from evalpipe.environments import (
     build_key,
 )
 from evalpipe.lake import Row
-from evalpipe.sandbox import EngineUnavailable
+from evalpipe.sandbox import EngineUnavailable, Interrupted
+from evalpipe.stages.bench import Advance
 from evalpipe.stages.images import EnvironmentNotReady, build_images, count_images, environment_of, images_of
-from evalpipe.stages.mining import mine_repository
 from evalpipe.stages.judging import judge_candidates
+from evalpipe.stages.mining import mine_repository
 from evalpipe.stages.validating import ValidationPass, is_validated
 from evalpipe_tests.history.builder import Builder, File, git
 from evalpipe_tests.stages.conftest import kept
@@ -115,7 +118,7 @@ def template(monkeypatch: pytest.MonkeyPatch) -> PinsTemplate:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, template: PinsTemplate) -> Iterator[PinsBench]:
+def bench(tmp_path: Path, template: PinsTemplate) -> PinsBench:
     root = tmp_path / "workspace"
     lay_workspace(root)
     (root / "data/repos/clock.yaml").write_text("source: pins.git\nrunner:\n  name: pytest\n")
@@ -128,7 +131,7 @@ def bench(tmp_path: Path, template: PinsTemplate) -> Iterator[PinsBench]:
     bench.pins = PinsBuilder()
     mine_repository(bench, bench.repository)
     assert [row["number"] for row in kept(bench)] == [1, 2, 3, 4, 5, 6]
-    yield bench
+    return bench
 
 
 def numbers(bench: TestBench, row: Row) -> list[int]:
@@ -277,3 +280,34 @@ def test_images_of_rows_and_of_frozen_sets_are_needed(frozen: TestBench) -> None
     assert frozen.needed_images() == {"sha256:new", environment}
     next((frozen.workspace.task_sets_dir / "q" / "tasks").iterdir()).write_text("{")
     assert frozen.needed_images() is None
+
+
+def test_interrupt_ends_the_builds_that_run_and_begins_no_other(
+    bench: PinsBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, ended = threading.Event(), threading.Event()
+    build = bench.pins.build
+
+    def slow(planned: PlannedBuild) -> BuiltEnvironment:
+        found = build(planned)
+        if b"3" in dict(bench.pins.built):
+            begun.set()
+            assert ended.wait(20)
+            raise Interrupted("ended")
+        assert begun.wait(20)
+        return found
+
+    @contextmanager
+    def interrupting(label: str, steps: int) -> Iterator[Advance]:
+        def advance() -> None:
+            raise KeyboardInterrupt
+
+        yield advance
+
+    monkeypatch.setattr(bench.pins, "build", slow)
+    monkeypatch.setattr(bench.pins, "abandon", ended.set)
+    bench.progress = interrupting
+    with pytest.raises(KeyboardInterrupt):
+        build_images(bench, bench.repository)
+    assert ended.is_set()
+    assert bench.lake.rows("task_images", "clock") == []

@@ -14,6 +14,7 @@ from evalpipe.config import (
     digest,
     resolve_base_image,
 )
+from evalpipe.config.repository import DEFAULT_BASE_IMAGES, TemplateName
 from evalpipe.config.values import is_slug, parse_memory
 
 REPOSITORY: dict[str, Any] = {"name": "shop", "source": "../shop", "runner": {"name": "pytest"}}

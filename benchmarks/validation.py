@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import resource
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from evalpipe.config import Workspace
 from evalpipe.demo.build import build_demo_repository
@@ -34,7 +36,7 @@ from evalpipe.stages.validation_rows import summaries
 from evalpipe.validation import ChangeUnderTest, RunName, Side, side_files
 
 CANDIDATE_COUNT: Final = 20
-ROUNDS: Final = 3
+ROUNDS: Final = 4
 _TOP: Final = Path(__file__).parents[1]
 _USER: Final = 1000
 
@@ -60,41 +62,62 @@ class BareRun:
         ]
 
 
+class Spent(NamedTuple):
+    """Seconds on the clock, and of processors: those of this process and of the programs that it started."""
+
+    wall: float
+    cpu: float
+
+    def __add__(self, other: object) -> Spent:
+        assert isinstance(other, Spent)
+        return Spent(self.wall + other.wall, self.cpu + other.cpu)
+
+
 def main() -> None:
-    """Print the seconds of each round, and how much longer evalpipe took over all of them."""
+    """Print what each round took, and how much longer evalpipe took over all of them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=Path("data/state/bench"), help="where the workspace is made")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--candidates", type=int, default=CANDIDATE_COUNT)
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=options.folder) as folder:
-        _measure(Path(folder).resolve(), options.rounds)
+        _measure(Path(folder).resolve(), options.rounds, options.candidates)
 
 
-def _measure(root: Path, rounds: int) -> None:
-    driver = _prepared(root)
+def _measure(root: Path, rounds: int, count: int) -> None:
+    driver = _prepared(root, count)
     bench = driver.bench
     candidates = [row for row in bench.lake.rows("candidate_commits", "demo") if row["reason"] == "kept"]
-    config = bench.workspace.load_repository("demo")
-    at_once = bench.boxes_at_once([validation_limits(config)])
-    print(f"{len(candidates)} candidates, two sides each, {at_once} boxes at once; seconds on the clock", flush=True)
-    print(f"{'round':>5}  {'evalpipe':>9}  {'docker run':>10}", flush=True)
-    totals = [0.0, 0.0]
-    for number in range(1, rounds + 1):
-        shutil.rmtree(bench.lake.root / "validation_runs", ignore_errors=True)
-        validated = _timed(lambda: _validate(driver, candidates))
-        bare = list(_bare_runs(bench, candidates, root / f"bare-{number}"))
-        looped = _timed(lambda runs=bare: _loop(runs, at_once))
-        _require_reports(bare)
-        seconds = (validated, looped)
-        print(f"{number:>5}  {seconds[0]:>9.1f}  {seconds[1]:>10.1f}", flush=True)
-        totals = [total + one for total, one in zip(totals, seconds, strict=True)]
+    at_once = bench.boxes_at_once([validation_limits(bench.workspace.load_repository("demo"))])
+    _validate(driver, candidates)  # says which runs there are, and wakes all that sleeps
     print(
-        f"{'all':>5}  {totals[0]:>9.1f}  {totals[1]:>10.1f}  evalpipe takes {totals[0] / totals[1]:.2f} times as long"
+        f"{len(candidates)} candidates, two sides each, {at_once} boxes at once; seconds on the clock (of processors)"
     )
+    print(f"{'round':>5}  {'evalpipe':>16}  {'docker run':>16}", flush=True)
+    evalpipe, loop = Spent(0, 0), Spent(0, 0)
+    for number in range(1, rounds + 1):
+        bare = list(_bare_runs(bench, candidates, root / f"bare-{number}"))
+        shutil.rmtree(bench.lake.root / "validation_runs")
+        # By turns the one and the other comes first, so that a machine that gets busier is fair to both.
+        if number % 2:
+            one = _timed(partial(_validate, driver, candidates))
+            other = _timed(partial(_loop, bare, at_once))
+        else:
+            other = _timed(partial(_loop, bare, at_once))
+            one = _timed(partial(_validate, driver, candidates))
+        _require_reports(bare)
+        print(f"{number:>5}  {_shown(one):>16}  {_shown(other):>16}", flush=True)
+        evalpipe, loop = evalpipe + one, loop + other
+    times = f"evalpipe takes {evalpipe.wall / loop.wall:.2f} times as long"
+    print(f"{'all':>5}  {_shown(evalpipe):>16}  {_shown(loop):>16}  {times}")
 
 
-def _prepared(root: Path) -> Driver:
+def _shown(spent: Spent) -> str:
+    return f"{spent.wall:.1f} ({spent.cpu:.1f})"
+
+
+def _prepared(root: Path, count: int) -> Driver:
     """A workspace of the demo that is mined and has its image, with so many candidates."""
     for name in ("workspace.yaml", "dagster.yaml"):
         shutil.copy(_TOP / name, root)
@@ -107,7 +130,7 @@ def _prepared(root: Path) -> Driver:
     driver.mine([bench.workspace.load_repository("demo")])
     rows = [row for row in bench.lake.rows("candidate_commits", "demo") if row["reason"] == "kept"]
     more = [{**row, "candidate_id": f"{row['candidate_id']}-again"} for row in rows]
-    rows = [*rows, *more][:CANDIDATE_COUNT]
+    rows = [*rows, *more][:count]
     bench.lake.write("candidate_commits", rows, "demo")
     driver.instance.add_dynamic_partitions(str(CANDIDATES.name), [row["candidate_id"] for row in rows])
     driver.run(jobs.BUILD_IMAGES, partition="demo")
@@ -160,10 +183,15 @@ def _require_reports(runs: Sequence[BareRun]) -> None:
         raise RuntimeError(f"the loop's runs left no report: {missing}")
 
 
-def _timed(work: Any) -> float:
-    started = time.monotonic()
+def _timed(work: Callable[[], None]) -> Spent:
+    started, before = time.monotonic(), _cpu_seconds()
     work()
-    return time.monotonic() - started
+    return Spent(time.monotonic() - started, _cpu_seconds() - before)
+
+
+def _cpu_seconds() -> float:
+    used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 if __name__ == "__main__":

@@ -92,6 +92,8 @@ class Mining:
                     yield from self._rows(waiting.popleft())
             while waiting:
                 yield from self._rows(waiting.popleft())
+            # Most of the memory; whoever writes the rows down still holds this look.
+            self._ledger = Ledger()
         finally:
             for left in waiting:
                 left.contents.close()

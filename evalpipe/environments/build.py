@@ -18,6 +18,8 @@ class BuildStatus(StrEnum):
 
     BUILT = "built"
     FAILED = "failed"
+    UNRELEASED = "unreleased"
+    """A tool found no release of what was asked for, perhaps because there was none by the day."""
     TIMEOUT = "timeout"
     NO_RECIPE = "no_recipe"
     BASE_MISSING = "base_missing"

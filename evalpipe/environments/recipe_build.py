@@ -9,6 +9,7 @@ from evalpipe.environments.checks import newer_commits, released_copies
 from evalpipe.environments.kept_files import kept_paths, moving_script
 from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, TREE_FOLDER
 from evalpipe.environments.sources import RecipeSource
+from evalpipe.environments.unreleased import was_not_released_yet
 from evalpipe.runners.suite import INSTALLED_FOLDER
 from evalpipe.sandbox import REGULAR, FileEntry
 from evalpipe.sandbox.container import USER
@@ -53,7 +54,10 @@ def run_recipe(
         packages = listed_packages(container.read(PACKAGES_FILE, PACKAGES_BYTES))
     except StepFailed as error:
         doing = f"out of memory; {doing}" if container.ran_out_of_memory() else doing
-        return failure(log_end(container.output.content(), settings, last=f"{doing} ({error})"))
+        output = container.output.content()
+        failed = failure(log_end(output, settings, last=f"{doing} ({error})"))
+        unreleased = failed.status is BuildStatus.FAILED and was_not_released_yet(output.decode(errors="replace"))
+        return failed._replace(status=BuildStatus.UNRELEASED) if unreleased else failed
     except BuildTimeout as error:
         log = log_end(container.output.content(), settings, last=str(error))
         return BuildResult(BuildStatus.TIMEOUT, log=log)

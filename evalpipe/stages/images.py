@@ -15,7 +15,6 @@ from typing import Any
 
 from evalpipe.config import RepositoryConfig
 from evalpipe.environments import BuildStatus, BuiltEnvironment, definition_text
-from evalpipe.environments.unreleased import was_not_released_yet
 from evalpipe.lake import Row
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.image_plans import ImagePlan, ImagePlanner, candidate_days
@@ -68,7 +67,7 @@ def build_images(bench: Workbench, config: RepositoryConfig, newest: int | None 
     late = {
         candidate_id: row["build_key"]
         for row in rows
-        if row["status"] == BuildStatus.FAILED and was_not_released_yet(row["log_tail"])
+        if row["status"] == BuildStatus.UNRELEASED
         for candidate_id in row["candidates"]
     }
     second = _Builds(bench, config, known)

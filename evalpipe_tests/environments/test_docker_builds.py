@@ -212,6 +212,15 @@ def test_failing_step_is_a_status_with_the_end_of_its_log(
     assert containers_of_builds(docker_sandbox) == []
 
 
+def test_missing_release_is_told_from_a_failure_however_long_the_log_goes_on(
+    builder: DockerEnvironmentBuilder, base_image: str
+) -> None:
+    script = "echo 'No solution found when resolving dependencies:'; seq 1 100; exit 1"
+    found = builder.build(builder.plan(steps(base_image, script)))
+    assert found.status is BuildStatus.UNRELEASED
+    assert "No solution" not in found.log_tail.partition("step 1")[0]
+
+
 def test_build_past_its_deadline_is_a_timeout(
     docker_sandbox: DockerSandbox, builder: DockerEnvironmentBuilder, base_image: str
 ) -> None:

@@ -213,11 +213,11 @@ def test_failed_build_costs_its_candidates_and_no_other(bench: PinsBench) -> Non
 
 
 def test_what_had_no_release_by_the_month_is_tried_on_the_day_itself_and_then_kept(bench: PinsBench) -> None:
-    bench.pins.fails["2023-11-01"] = (BuildStatus.FAILED, NOT_RELEASED)
+    bench.pins.fails["2023-11-01"] = (BuildStatus.UNRELEASED, NOT_RELEASED)
     rows = build_images(bench, bench.repository)
     late = next(row for row in rows if row["day"] == "2023-11-15")
     assert (late["status"], numbers(bench, late)) == ("built", [4, 5])
-    assert [row["status"] for row in rows].count("failed") == 0
+    assert "unreleased" not in [row["status"] for row in rows]
     built = len(bench.pins.built)
     fourth = str(kept(bench)[3]["candidate_id"])
     before = images_of(bench, "clock")[fourth]
@@ -227,15 +227,15 @@ def test_what_had_no_release_by_the_month_is_tried_on_the_day_itself_and_then_ke
 
 
 def test_what_had_no_release_on_the_day_either_is_told_with_the_last_log(bench: PinsBench) -> None:
-    bench.pins.fails["2023-11-01"] = (BuildStatus.FAILED, NOT_RELEASED)
-    bench.pins.fails["2023-11-15"] = (BuildStatus.FAILED, f"{NOT_RELEASED} by then")
+    bench.pins.fails["2023-11-01"] = (BuildStatus.UNRELEASED, NOT_RELEASED)
+    bench.pins.fails["2023-11-15"] = (BuildStatus.UNRELEASED, f"{NOT_RELEASED} by then")
     rows = build_images(bench, bench.repository)
-    (failed,) = [row for row in rows if row["status"] == "failed"]
+    (failed,) = [row for row in rows if row["status"] == "unreleased"]
     assert (failed["log_tail"], numbers(bench, failed)) == (f"{NOT_RELEASED} by then", [4, 5])
 
 
 def test_failure_that_no_day_decides_is_not_tried_twice(bench: PinsBench) -> None:
-    bench.pins.fails["install "] = (BuildStatus.FAILED, NOT_RELEASED)
+    bench.pins.fails["install "] = (BuildStatus.UNRELEASED, NOT_RELEASED)
     build_images(bench, bench.repository, newest=6)
     assert [step for _, step in bench.pins.built].count("install ") == 1
 

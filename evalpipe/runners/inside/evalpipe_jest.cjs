@@ -7,9 +7,7 @@ const { Report } = require("./evalpipe_report.cjs");
 const OUTCOMES = { passed: "passed", failed: "failed" }; // every other status is one of a test that was left out
 
 module.exports = class {
-  constructor() {
-    this._report = new Report();
-  }
+  #report = new Report();
 
   onTestResult(test, result) {
     const file = result.testFilePath;
@@ -20,20 +18,20 @@ module.exports = class {
       const titles = titlesOf(one);
       // Since Jest 30; an older one does not tell a test that is expected to fail from others.
       const outcome = one.failing && one.status === "passed" ? "xfailed" : OUTCOMES[one.status] ?? "skipped";
-      this._report.test(file, titles, outcome, one.duration, one.failureMessages.join("\n"));
+      this.#report.test(file, titles, outcome, one.duration, one.failureMessages.join("\n"));
       if (one.status === "passed" && one.invocations > 1) {
-        this._report.fault(file, titles, "failed", "it passed only when it was tried again");
+        this.#report.fault(file, titles, "failed", "it passed only when it was tried again");
       }
     }
     if (!result.testExecError) return;
     const message = result.testExecError.stack || result.testExecError.message || result.failureMessage;
-    if (!result.testResults.length) this._report.uncollected(file, message);
+    if (!result.testResults.length) this.#report.uncollected(file, message);
     // A hook after the last test, or an error outside of every test: Jest does not say whose it is.
-    for (const one of result.testResults) this._report.fault(file, titlesOf(one), "error", message);
+    for (const one of result.testResults) this.#report.fault(file, titlesOf(one), "error", message);
   }
 
   onRunComplete(_contexts, results) {
-    if (!results.wasInterrupted) this._report.end();
+    if (!results.wasInterrupted) this.#report.end();
   }
 };
 

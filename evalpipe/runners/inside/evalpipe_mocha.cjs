@@ -45,35 +45,36 @@ function canaryName() {
 }
 
 class Reporter {
+  #seen = new Set();
+
   constructor(runner) {
-    this._seen = new Set();
     const [group] = runner.suite.suites.filter((suite) => suite.title === canary);
     // `.only` and `--grep` leave out every other test; the canary has to run all the same.
     if (group && runner.suite.hasOnly()) runner.suite.appendOnlySuite(group);
     runner.on("start", () => letThroughPattern(runner));
-    runner.on("pass", (test) => this._tell(test, "passed", ""));
-    runner.on("pending", (test) => this._tell(test, "skipped", ""));
+    runner.on("pass", (test) => this.#tell(test, "passed", ""));
+    runner.on("pending", (test) => this.#tell(test, "skipped", ""));
     runner.on("retry", (test, error) => report.fault(fileOf(test), test.titlePath(), "failed", messageOf(error)));
     runner.on("fail", (runnable, error) => {
-      if (runnable.type === "hook") this._blame(runnable, messageOf(error));
-      else if (runnable.type === "test") this._tell(runnable, "failed", messageOf(error));
+      if (runnable.type === "hook") this.#blame(runnable, messageOf(error));
+      else if (runnable.type === "test") this.#tell(runnable, "failed", messageOf(error));
     });
     runner.on("end", () => report.end());
   }
 
   /** A test that calls back twice passes first and fails then: one run, of which the worse counts. */
-  _tell(test, outcome, message) {
-    if (this._seen.has(test)) report.fault(fileOf(test), test.titlePath(), outcome, message);
+  #tell(test, outcome, message) {
+    if (this.#seen.has(test)) report.fault(fileOf(test), test.titlePath(), outcome, message);
     else report.test(fileOf(test), test.titlePath(), outcome, test.duration, message);
-    this._seen.add(test);
+    this.#seen.add(test);
   }
 
   /** A hook that failed: Mocha runs no more of its group. One before or after all tests of the group is theirs alike. */
-  _blame(hook, message) {
+  #blame(hook, message) {
     const ofAll = /^"(?:before|after) all" hook/.test(hook.title);
     const current = ofAll ? undefined : hook.ctx?.currentTest;
     hook.parent.eachTest((test) => {
-      const isMeant = ofAll || test === current || !this._seen.has(test);
+      const isMeant = ofAll || test === current || !this.#seen.has(test);
       if (isMeant && !test.isPending()) report.fault(fileOf(test), test.titlePath(), "error", message);
     });
   }

@@ -32,38 +32,43 @@ class Chain {
 }
 
 class Report {
+  #key;
+  #file;
+  #top = fs.realpathSync(process.cwd());
+  #records = [];
+
   constructor() {
-    this.settings = JSON.parse(fs.readFileSync(SETTINGS, "utf8"));
+    const { key, report, ...settings } = JSON.parse(fs.readFileSync(SETTINGS, "utf8"));
     fs.unlinkSync(SETTINGS);
-    this._file = fs.openSync(this.settings.report, "a");
-    this._top = fs.realpathSync(process.cwd());
-    this._records = [];
+    this.settings = settings;
+    this.#key = key;
+    this.#file = fs.openSync(report, "a");
   }
 
   /** One run of a test: `file` as the tool names it, `titles` from the outermost group to the test. */
   test(file, titles, outcome, milliseconds, message) {
     const seconds = Number.isFinite(milliseconds) ? milliseconds / 1000 : 0;
     const id = [this.place(file), ...titles.map(String)];
-    this._records.push({ kind: "test", id, outcome, seconds, message: text(message) });
+    this.#records.push({ kind: "test", id, outcome, seconds, message: text(message) });
   }
 
   /** What befell a test besides its run. */
   fault(file, titles, outcome, message) {
-    this._records.push({ kind: "fault", id: [this.place(file), ...titles.map(String)], outcome, message: text(message) });
+    this.#records.push({ kind: "fault", id: [this.place(file), ...titles.map(String)], outcome, message: text(message) });
   }
 
   /** A file of which no test is known, as it did not load. */
   uncollected(file, message) {
-    this._records.push({ kind: "uncollected", file: this.place(file), message: text(message) });
+    this.#records.push({ kind: "uncollected", file: this.place(file), message: text(message) });
   }
 
   /** Write everything, and that the run came to its end. */
   end() {
-    const chain = new Chain(this.settings.key);
-    for (const record of [...this._records, { kind: "end" }]) {
+    const chain = new Chain(this.#key);
+    for (const record of [...this.#records, { kind: "end" }]) {
       const line = JSON.stringify(record) + "\n";
       const bytes = Buffer.from(`${chain.add(line)} ${line}`);
-      for (let at = 0; at < bytes.length; ) at += writeSync(this._file, bytes, at);
+      for (let at = 0; at < bytes.length; ) at += writeSync(this.#file, bytes, at);
     }
   }
 
@@ -76,7 +81,7 @@ class Report {
     } catch {
       // It is gone, or only a name.
     }
-    return path.relative(this._top, real);
+    return path.relative(this.#top, real);
   }
 }
 
@@ -97,5 +102,8 @@ function messageOf(error) {
     return "an error that has no text";
   }
 }
+
+// Mocha's tests run in the process of its reporter.
+Object.freeze(Report.prototype);
 
 module.exports = { Report, messageOf };

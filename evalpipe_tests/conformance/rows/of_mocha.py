@@ -26,6 +26,11 @@ MORE = """
       test("a", () => {});
       describe("deep", () => { test("b", () => {}); });
     });
+    test("takes the report", () => {
+      const { exports } = Object.values(require.cache).find((one) => one.filename.endsWith("evalpipe_report.cjs"));
+      exports.Report.prototype.test = () => {};
+      throw new Error("and goes on");
+    });
     test("takes the file system", () => { require("fs").writeSync = require("fs").openSync = null; });
 """
 # Settings that would stop the run, fail it for other reasons than a test, or hide tests from the reporter.
@@ -55,6 +60,7 @@ ROW = Row(
     besides=Shown(
         passed("test/a.js::takes the file system")
         | {
+            "test/a.js::takes the report": "failed",
             "test/a.js::to do": "skipped",
             "test/a.js::skips late": "skipped",
             "test/a.js::calls back twice": "failed",

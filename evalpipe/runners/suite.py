@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -40,11 +41,13 @@ def run_suite(
     *,
     preparation: Sequence[str] = (),
     env: Mapping[str, str] = MappingProxyType({}),
+    while_running: AbstractContextManager[None] | None = None,
 ) -> SuiteRun:
     """Lay `tree` into `box`, run the suite there once and read its report after the box has stopped.
 
     `tree` holds paths relative to the top of the repository. `preparation` are shell commands that are run in it
-    before the tests, `env` goes over the runner's own environment. Raises SandboxError for faults of the engine;
+    before the tests, `env` goes over the runner's own environment. `while_running` is entered for the run alone, and
+    neither while the tree is laid nor while the report is read. Raises SandboxError for faults of the engine;
     everything that the tested code can cause is a status of the report.
     """
     entries = list(tree)
@@ -55,11 +58,12 @@ def run_suite(
     box.put(FileEntry(folder + b"/" + entry.path, entry.mode, entry.data) for entry in entries)
     box.put(FileEntry(path, REGULAR, data) for path, data in plan.files.items())
     box.put([FileEntry(_SCRIPT.encode(), REGULAR, _script(preparation))])
-    outcome = box.run(
-        ("/bin/sh", f"{box.root}/{_SCRIPT}", *plan.command),
-        env={**plan.env, **env},
-        cwd=f"{box.root}/{REPOSITORY_FOLDER}",
-    )
+    with while_running or nullcontext():
+        outcome = box.run(
+            ("/bin/sh", f"{box.root}/{_SCRIPT}", *plan.command),
+            env={**plan.env, **env},
+            cwd=f"{box.root}/{REPOSITORY_FOLDER}",
+        )
     return SuiteRun(_read(box, runner, plan, outcome), outcome)
 
 

@@ -4,8 +4,10 @@ A run that ended is a file of `suite_runs` until its pass is whole; then all of 
 `validation_runs`. Whoever is killed in between loses the runs that were under way, and no other.
 """
 
-from collections.abc import Mapping, Sequence
+import datetime as dt
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any, NamedTuple
@@ -100,18 +102,26 @@ class PassRuns:
 
     def _run_one(self, conditions: RunConditions) -> None:
         bench = self.bench
-        with bench.room.taken(self.suite.limits):
-            if self._interrupted.is_set():
-                raise Interrupted(f"{self.place.candidate_id}: {conditions.name} was not begun")
-            started = bench.clock()
-            try:
-                run = run_conditions(bench.sandbox, self.suite, self.files[conditions.side], conditions, self.labels)
-            except Interrupted:
-                self._interrupted.set()
-                raise
+        moments: list[dt.datetime] = []
+        files = self.files[conditions.side]
+        run = run_conditions(bench.sandbox, self.suite, files, conditions, self.labels, self._room_for_one(moments))
+        (started,) = moments
         rows = rows_of_run(self._common(), conditions, run, started, self.suite.test_files)
         bench.lake.write("suite_runs", rows, *self.place[:2], conditions.name.value)
         self._rows[conditions.name] = rows
+
+    @contextmanager
+    def _room_for_one(self, moments: list[dt.datetime]) -> Iterator[None]:
+        """Wait until the machine carries one more; notes when that was. Trees are laid and reports read outside."""
+        with self.bench.room.taken(self.suite.limits):
+            if self._interrupted.is_set():
+                raise Interrupted(f"{self.place.candidate_id}: another run of this pass was interrupted")
+            moments.append(self.bench.clock())
+            try:
+                yield
+            except Interrupted:
+                self._interrupted.set()
+                raise
 
     def _common(self) -> Row:
         return {

@@ -1,6 +1,7 @@
 """Runs a suite on one side of a candidate: *before* (the parent with the change's tests) or *after* (the change)."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from evalpipe.history import Repository, ScratchObjects
@@ -44,9 +45,14 @@ def side_files(repository: Repository, change: ChangeUnderTest, side: Side) -> l
 
 
 def run_conditions(
-    sandbox: Sandbox, suite: Suite, files: Iterable[FileEntry], conditions: RunConditions, labels: dict[str, str]
+    sandbox: Sandbox,
+    suite: Suite,
+    files: Iterable[FileEntry],
+    conditions: RunConditions,
+    labels: dict[str, str],
+    while_running: AbstractContextManager[None] | None = None,
 ) -> SuiteRun:
-    """Run `suite` on a tree in a fresh box, under `conditions`.
+    """Run `suite` on a tree in a fresh box, under `conditions`; `while_running` is as for `run_suite`.
 
     Raises SandboxError for faults of the engine; what the tests do is in the report.
     """
@@ -58,7 +64,15 @@ def run_conditions(
         network=conditions.network,
         hostname=conditions.hostname,
     ) as box:
-        return run_suite(box, suite.runner, files, request, preparation=suite.preparation, env=conditions.env)
+        return run_suite(
+            box,
+            suite.runner,
+            files,
+            request,
+            preparation=suite.preparation,
+            env=conditions.env,
+            while_running=while_running,
+        )
 
 
 def look_into_box(sandbox: Sandbox, environment: str, limits: Limits, labels: dict[str, str]) -> BoxFacts:

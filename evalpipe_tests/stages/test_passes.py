@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from evalpipe.sandbox import Box, Capacity, DockerSandbox, EngineFault, Interrupted, Limits, Room
+from evalpipe.sandbox import Box, Capacity, DockerSandbox, EngineFault, Interrupted, Limits, Outcome, Room
+from evalpipe.sandbox.process_box import ProcessBox
 from evalpipe.stages.freezing import freeze_task_set
 from evalpipe.stages.grading_rows import grade_patch
 from evalpipe.stages.images import build_images
@@ -141,18 +142,16 @@ def test_after_an_interrupt_no_other_run_of_the_pass_begins(
     bench = TestBench(root, environment)
     candidate = ready(bench)
     monkeypatch.setattr(bench, "room", Room(Capacity(1, 1024**3)))
-    opened: list[dict[str, str]] = []
+    begun: list[str] = []
 
-    @contextmanager
-    def interrupted(environment: str, limits: Limits, labels: dict[str, str], **more: object) -> Iterator[Box]:
-        opened.append(labels)
+    def interrupted(box: ProcessBox, *arguments: object, **more: object) -> Outcome:
+        begun.append(box.labels["suite_run"])
         raise Interrupted("killed")
-        yield
 
-    monkeypatch.setattr(bench.sandbox, "open", interrupted)
+    monkeypatch.setattr(ProcessBox, "run", interrupted)
     with pytest.raises(Interrupted):
         validate_candidate(bench, bench.repository, candidate, FIRST, same_day=False, labels={})
-    assert len(opened) == 1
+    assert len(begun) == 1
 
 
 # The comparison with the network

@@ -6,7 +6,9 @@ from pydantic import Field, model_validator
 
 from evalpipe.config.values import Argument, ConfigModel, Glob, Text, refuse
 
-RunnerName = Literal["pytest", "unittest", "go", "cargo", "jest", "vitest", "mocha", "node", "generic"]
+RunnerName = Literal[
+    "pytest", "unittest", "go", "cargo", "nextest", "maven", "gradle", "jest", "vitest", "mocha", "node", "generic"
+]
 
 
 class CanaryConfig(ConfigModel):

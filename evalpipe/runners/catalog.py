@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from evalpipe.runners.cargo import CargoRunner
 from evalpipe.runners.generic import CanaryFile, GenericRunner, ReportFormat
 from evalpipe.runners.go import GoRunner
+from evalpipe.runners.gradle import GradleRunner
 from evalpipe.runners.jest import JestRunner
 from evalpipe.runners.maven import MavenRunner
 from evalpipe.runners.mocha import MochaRunner
+from evalpipe.runners.nextest import NextestRunner
 from evalpipe.runners.node import NodeRunner
 from evalpipe.runners.plan import Runner
 from evalpipe.runners.pytest import PytestRunner
@@ -40,6 +42,8 @@ _MAKERS: Mapping[str, Callable[[RunnerSettings], Runner]] = {
     "cargo": lambda settings: CargoRunner(arguments=settings.arguments),
     "generic": _generic,
     "go": lambda settings: GoRunner(arguments=settings.arguments),
+    "gradle": lambda settings: GradleRunner(arguments=settings.arguments),
+    "nextest": lambda settings: NextestRunner(arguments=settings.arguments),
     "maven": lambda settings: MavenRunner(arguments=settings.arguments),
     "jest": lambda settings: JestRunner(settings.arguments),
     "mocha": lambda settings: MochaRunner(settings.arguments),

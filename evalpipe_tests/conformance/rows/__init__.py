@@ -10,6 +10,7 @@ from evalpipe_tests.conformance.rows import (
     of_jest,
     of_maven,
     of_mocha,
+    of_nextest,
     of_node,
     of_pytest,
     of_unittest,
@@ -26,5 +27,6 @@ ROWS: tuple[Row, ...] = (
     of_node.ROW,
     of_go.ROW,
     of_cargo.ROW,
+    of_nextest.ROW,
     of_maven.ROW,
 )

@@ -8,6 +8,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from evalpipe.environments.templates.python_parts import Group, LocalProject, Use, Wanted
+from evalpipe.environments.templates.python_pipelines import PIPELINE
 from evalpipe.environments.templates.python_project import PythonProject
 
 
@@ -24,9 +25,12 @@ def chosen_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
 
     Of each kind of source those that are named for tests, else those of which the name says so among other words.
     Where no source has any, the development groups; where there are none either, the plain requirements files.
-    Development groups that bring pytest come along when nothing else does.
+    Development groups that bring pytest come along when nothing else does. What a pipeline installs is added to all
+    this: one that runs a part of the tests is not told from one that runs them all.
     """
     found: list[Group] = []
+    pipelines = [group for group in groups if group.source == PIPELINE]
+    groups = [group for group in groups if group.source != PIPELINE]
     for source in dict.fromkeys(group.source for group in groups):
         of_source = [group for group in groups if group.source == source]
         best = min(group.use for group in of_source)
@@ -39,7 +43,7 @@ def chosen_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
         found += [
             group for group in groups if group.use is Use.DEVELOPMENT and group not in found and _brings_pytest(group)
         ]
-    return tuple(found)
+    return (*found, *pipelines)
 
 
 def _brings_pytest(group: Group) -> bool:

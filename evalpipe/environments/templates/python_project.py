@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from packaging.utils import canonicalize_name
 
 from evalpipe.environments.templates import python_backends as backends
+from evalpipe.environments.templates.python_commands import Installer
 from evalpipe.environments.templates.python_parts import Folder, Group, LocalProject, Use, Wanted, use_of, wanted_of
+from evalpipe.environments.templates.python_pipelines import pipeline_groups
 from evalpipe.environments.templates.python_poetry import pipfile_groups, poetry_runtime
 from evalpipe.environments.templates.python_pyproject import (
     Table,
@@ -111,7 +113,12 @@ def _runtime(document: Table, folder: Folder) -> Wanted:
 def _groups(
     document: Table, setuptools: SetuptoolsProject, extras: Mapping[str, tuple[str, ...]], folder: Folder
 ) -> list[Group]:
-    groups = [*groups_of(document, folder), *session_groups(document, folder)]
+    groups = list(groups_of(document, folder))
+    by_name: dict[str, Wanted] = {
+        canonicalize_name(group.name): group.wanted for group in groups if group.source != "Hatch environment"
+    }
+    installer = Installer(folder, by_name, extras.keys())
+    groups += [*session_groups(document, installer), *pipeline_groups(folder, installer)]
     for extra in extras:
         # Versions of an extra are the backend's to read; the extra is what is installed.
         wanted = Wanted(locals=(LocalProject(folder.folder, (extra,)),))

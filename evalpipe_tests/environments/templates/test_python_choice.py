@@ -52,6 +52,15 @@ def test_a_development_group_comes_along_when_only_it_brings_pytest() -> None:
     assert names(chosen({"pyproject.toml": BUILD + groups})) == ["test", "dev"]
 
 
+def test_what_a_pipeline_installs_is_added_and_takes_the_place_of_nothing() -> None:
+    workflow = "jobs: {t: {steps: [{run: 'pip install .[cli] mock && pytest'}]}}\n"
+    groups = '[dependency-groups]\ndev = ["pytest"]\n[project.optional-dependencies]\ncli = []\n'
+    choice = chosen({"pyproject.toml": BUILD + groups, ".github/workflows/ci.yml": workflow})
+    assert names(choice) == ["dev", ".github/workflows/ci.yml"]
+    assert choice.wanted.requirements == ("pytest", "mock")
+    assert choice.wanted.locals == (LocalProject("", ("cli",)),)
+
+
 def test_requirements_that_name_the_project_are_the_project_in_place_with_all_extras_they_lead_to() -> None:
     choice = chosen(
         {

@@ -5,14 +5,18 @@ import tomllib
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalpipe.environments.templates.python_commands import Installer
 from evalpipe.environments.templates.python_parts import Folder, Group, LocalProject
+from evalpipe.environments.templates.python_pyproject import dependency_groups
 from evalpipe.environments.templates.python_sessions import session_groups
 from evalpipe_tests.environments.templates.memory_tree import MemoryTree
 
 
 def groups(pyproject: str = "", **files: str) -> dict[str, Group]:
     named = {name.replace("__", "/").replace("_DOT_", "."): text for name, text in files.items()}
-    return {group.name: group for group in session_groups(tomllib.loads(pyproject), Folder(MemoryTree(named)))}
+    document, folder = tomllib.loads(pyproject), Folder(MemoryTree(named))
+    known = dependency_groups(document.get("dependency-groups", {}), folder)
+    return {group.name: group for group in session_groups(document, Installer(folder, known, ("cli", "toc")))}
 
 
 def test_tox_ini_with_files_factors_references_and_extras() -> None:

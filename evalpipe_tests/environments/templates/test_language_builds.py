@@ -96,6 +96,12 @@ def test_go_modules_in_two_folders_build_and_run_offline(
     }
 
 
+def test_a_go_that_is_too_old_is_named(images: EnvironmentImages) -> None:
+    files = {"go.mod": "module example.com/new\n\ngo 1.99\n", "a_test.go": "package a\n"}
+    with pytest.raises(pytest.fail.Exception, match=r"requires go >= 1\.99"):
+        images.image(_environment("go", GoTemplate(), files))
+
+
 def test_rust_crates_are_those_of_the_day_and_no_code_of_the_base_is_left(
     docker_sandbox: DockerSandbox, images: EnvironmentImages
 ) -> None:

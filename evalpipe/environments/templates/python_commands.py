@@ -18,6 +18,27 @@ _TOOLS: Final = frozenset(
     | {"virtualenv", "build", "twine", "pre-commit", "codecov", "coveralls", "poetry-core", "poetry-dynamic-versioning"}
 )
 _TAKE_A_VALUE: Final = frozenset({"-r", "-c", "-e", "--requirement", "--constraint", "--editable", "--group"})
+# Their values would be taken for packages.
+_DROPPED: Final = frozenset(
+    {"-i", "--index-url", "--extra-index-url", "--index", "--default-index", "-f", "--find-links", "--upgrade-strategy"}
+    | {"--only-binary", "--no-binary", "--python", "-p", "--python-version", "--platform", "--abi", "--implementation"}
+    | {
+        "-t",
+        "--target",
+        "--prefix",
+        "--root",
+        "--src",
+        "--cache-dir",
+        "--progress-bar",
+        "--root-user-action",
+        "--timeout",
+    }
+    | {"--retries", "--trusted-host", "--proxy", "--cert", "--client-cert", "--log", "--report", "--exists-action"}
+    | {"--config-settings", "-C", "--config-setting", "--resolution", "--prerelease", "--link-mode", "--exclude-newer"}
+    | {"--index-strategy", "--keyring-provider", "--torch-backend", "--override", "--overrides", "--build-constraint"}
+    | {"--build-constraints", "-b", "--no-build-isolation-package", "--refresh-package", "--reinstall-package", "-P"}
+    | {"--upgrade-package", "--extra", "--use-feature", "--use-deprecated", "--global-option", "--hash"}
+)
 _GROUPS: Final = frozenset({"-G", "--group", "--with", "--only", "--only-group", "--dependency-group"})
 _EXTRAS: Final = frozenset({"--extra", "--extras", "-E"})
 _TESTS_RUN: Final = re.compile(r"\b(?:pytest|py\.test|unittest|nosetests|stestr|trial|coverage run)\b")
@@ -106,11 +127,14 @@ def _is_feature(extra: str) -> bool:
 
 
 def pip_arguments(words: Iterable[str]) -> list[str]:
-    """Arguments of pip, an option with its value as one line."""
+    """Arguments of pip, an option with its value as one line; options that name nothing to install are left out."""
     lines = []
     rest = iter(words)
     for word in rest:
-        lines.append(f"{word} {next(rest, '')}" if word in _TAKE_A_VALUE else word)
+        if word in _DROPPED:
+            next(rest, None)
+        else:
+            lines.append(f"{word} {next(rest, '')}" if word in _TAKE_A_VALUE else word)
     return lines
 
 

@@ -54,7 +54,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Alone:
-    """A case with a project of its own: these files, over those of the row where `added` is set.
+    """A case with a project of its own.
 
     `statuses` are those that the run may have. Where it is completed, `shown` is all that its report says.
     """
@@ -62,7 +62,6 @@ class Alone:
     files: Files
     statuses: frozenset[RunStatus]
     shown: Shown = Shown()
-    added: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,19 +80,12 @@ class Row:
     lacks: Mapping[HardCase, str]
     chosen: tuple[tuple[bytes, ...], frozenset[str]]
     besides: Shown = Shown()
-    preparation: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=lambda: Limits(timeout_s=240, cpus=2, memory_bytes=3 * 1024**3))
 
     def run(self, sandbox: Sandbox, image: str, files: Files, request: SuiteRequest = WHOLE_SUITE) -> SuiteRun:
         """Run a project as validation and grading do."""
         with sandbox.open(image, self.limits, {"purpose": "test"}) as box:
-            return run_suite(box, self.runner, _entries(files), request, preparation=self.preparation, env=self._env())
-
-    def _env(self) -> Mapping[str, str]:
-        recipe = self.environment.recipe
-        of_image = {} if recipe is None else {name: value for name, value in recipe.env.items() if name != "PATH"}
-        return {**of_image, **self.env}
+            return run_suite(box, self.runner, _entries(files), request)
 
 
 def outcomes(report: SuiteReport) -> dict[str, str]:

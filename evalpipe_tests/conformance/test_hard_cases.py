@@ -100,8 +100,7 @@ def test_chosen_files_run_alone_in_another_order(runs: Runs, row: Row) -> None:
 @pytest.mark.parametrize(("row", "case"), ALONE, ids=ids(ALONE))
 def test_a_case_in_a_run_of_its_own(runs: Runs, row: Row, case: HardCase) -> None:
     alone = row.alone[case]
-    files = {**row.files, **alone.files} if alone.added else alone.files
-    run = row.run(runs.sandbox, runs.images.image(row.environment), files)
+    run = row.run(runs.sandbox, runs.images.image(row.environment), alone.files)
     assert run.report.status in alone.statuses, (run.report, run.outcome)
     if run.report.status is RunStatus.COMPLETED:
         check(run.report, alone.shown)

@@ -121,7 +121,7 @@ def words(report: SuiteReport) -> dict[str, str]:
 
 
 BUILT = call(1, "build", messages=artifact())
-LOG = f"ok a\nfailed {CANARY}\nfailed: panic did not contain expected string\n      message: `x`,\n b::c\nignored: ok a d\n"
+LOG = f"ok a\nfailed {CANARY}\nfailed: panic did not contain expected string\n    of: `x`,\n b::c\nignored: ok a d\n"
 
 
 def test_the_log_tells_outcomes_reasons_and_names() -> None:
@@ -216,6 +216,7 @@ def test_a_target_that_does_not_compile_is_told_and_a_package_outside_of_the_wor
         *call(3, "app::test/broken", 101, errors="more"),
         *call(4, "app::bin/x", 101, errors="error: could not compile"),
         *call(5, "fixture::lib", 101, errors="error: current package believes it's in a workspace when it's not:"),
+        *call(6, "app::test/y", 101, errors="error: target `y` in package `app` requires the features: `x`"),
     ]
     report = read(*calls_)
     assert words(report) == {"app::lib::a": "passed"}

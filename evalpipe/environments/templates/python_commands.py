@@ -149,10 +149,20 @@ def without_tools(wanted: Wanted) -> Wanted:
 
 
 def _words(command: str) -> list[str]:
-    # What a pipeline fills in later says nothing here.
+    """The words of one command, without what a pipeline fills in later and without redirections."""
     fixed = re.sub(r"\$\{\{.*?\}\}", "$", command)
     try:
         words = shlex.split(fixed, comments=True)
     except ValueError:
         words = fixed.split()
-    return [word for word in words if "$" not in word]
+    found = []
+    rest = iter(words)
+    for word in rest:
+        if word in ("|", "&", "|&"):
+            break
+        redirection = re.match(r"[\d&]?[<>]{1,2}(&?\S*)", word)
+        if redirection and not redirection[1]:
+            next(rest, None)
+        elif not redirection and "$" not in word:
+            found.append(word)
+    return found

@@ -25,7 +25,8 @@ def extras(*names: str) -> tuple[LocalProject, ...]:
     [
         ("python -m pip install --upgrade pip mock -e '.[toc]'", Wanted(("pip", "mock"), extras("toc"))),
         ("uv pip install --system -r reqs.txt", Wanted(("attrs",), files=("reqs.txt",))),
-        ("pip install -U --upgrade-strategy eager --only-binary :all: -i https://example.com/simple mock", Wanted(("mock",))),
+        ("pip install -U --upgrade-strategy eager --only-binary :all: -i https://example.com mock", Wanted(("mock",))),
+        ("pip install mock 2>&1 > install.log | tee other.log", Wanted(("mock",))),
         ("pip install --group test", Wanted(("pytest",))),
         # `dev-tools` is none of the names for developers.
         ("pdm install -G toc -G codehilite", Wanted(("pytest",), (*extras("toc"), *extras("codehilite")))),

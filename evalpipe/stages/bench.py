@@ -55,8 +55,8 @@ class Workbench:
     clock: Clock = utc_now
     progress: Progress = no_progress
     sandbox_kind: SandboxKind | None = None
-    box_facts: dict[str, BoxFacts] = field(default_factory=dict)
-    """What boxes of an environment offer to the stress pass, as far as it was asked."""
+    box_facts: dict[tuple[str, str], BoxFacts] = field(default_factory=dict)
+    """What boxes of an environment offer to the stress pass of a runner, as far as it was asked."""
     instances: Instances = field(default_factory=Instances)
     just_fetched: set[str] = field(default_factory=set)
     """Repositories whose mirrors need not be brought up to date by the next look at them."""

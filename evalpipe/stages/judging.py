@@ -7,10 +7,9 @@ from evalpipe.lake import Row
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.images import images_of
 from evalpipe.stages.validating import SIDES, ValidationPass, content_key
-from evalpipe.stages.validation_rows import StoredRows, reports_in, summaries, two_sides
+from evalpipe.stages.validation_rows import StoredRows, after_seconds, reports_in, summaries, two_sides
 from evalpipe.validation import (
     RunName,
-    Side,
     StressFinding,
     TwoSides,
     ValidationClass,
@@ -33,15 +32,7 @@ class _Passes:
     @property
     def after_seconds(self) -> float:
         """The longest that the after side took in a plain run."""
-        return max(
-            (
-                row["run_seconds"]
-                for one in SIDES
-                for row in summaries(self.rows.get(one, []))
-                if row["side"] == Side.AFTER and row["suite_run"] == RunName.AFTER
-            ),
-            default=0.0,
-        )
+        return max(after_seconds(self.rows.get(one, [])) for one in SIDES)
 
     @property
     def suite_files(self) -> list[bytes] | None:

@@ -79,12 +79,12 @@ class PassRuns:
 
     def look_into_box(self) -> BoxFacts:
         """What boxes of this pass's environment offer; a box is opened once in the life of a bench."""
-        environment = self.suite.environment
-        facts = self.bench.box_facts.get(environment)
+        place = (self.suite.environment, self.suite.runner.name)
+        facts = self.bench.box_facts.get(place)
         if facts is None:
             with self.bench.room.taken(self.suite.limits):
-                facts = look_into_box(self.bench.sandbox, environment, self.suite.limits, self.labels)
-            self.bench.box_facts[environment] = facts
+                facts = look_into_box(self.bench.sandbox, self.suite, self.labels)
+            self.bench.box_facts[place] = facts
         return facts
 
     def finish(self, pass_class: ValidationClass | None) -> None:

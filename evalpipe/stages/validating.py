@@ -14,7 +14,7 @@ from evalpipe.stages.bench import Workbench, runner_for
 from evalpipe.stages.images import environment_of, images_of
 from evalpipe.stages.pass_runs import PassPlace, PassRuns
 from evalpipe.stages.suite_scope import scope_of, wants_affected
-from evalpipe.stages.validation_rows import day_of, last_day, two_sides
+from evalpipe.stages.validation_rows import after_seconds, day_of, last_day, two_sides
 from evalpipe.validation import (
     AFTER,
     BEFORE,
@@ -27,6 +27,7 @@ from evalpipe.validation import (
     ValidationClass,
     judge_pass,
     needs_separate_runs,
+    separate_runs,
     side_files,
     stress_plan,
     worth_a_comparison,
@@ -43,6 +44,10 @@ class ValidationPass(StrEnum):
     SECOND = "second"
     STRESS = "stress"
 
+
+STRESS_TIMEOUT_FACTOR = 10
+STRESS_TIMEOUT_S = 60.0
+"""What a run under stress may take at least, and then so many times what the plain run took."""
 
 SIDES = (ValidationPass.FIRST, ValidationPass.SECOND)
 """The passes that run both sides."""
@@ -90,8 +95,8 @@ def validate_candidate(
         return True
     if not _is_stressed(config, _require_first(bench, candidate_id, key)):
         return False
-    first = two_sides(bench.lake.rows("validation_runs", candidate_id, ValidationPass.FIRST))
-    _run_stress(runs, first.after)
+    first = bench.lake.rows("validation_runs", candidate_id, ValidationPass.FIRST)
+    _run_stress(runs, two_sides(first).after, after_seconds(first))
     runs.finish(None)
     return True
 
@@ -199,13 +204,19 @@ def _run_sides(runs: PassRuns) -> ValidationClass:
     return judge_pass(sides, runs.change.test_files).validation_class
 
 
-def _run_stress(runs: PassRuns, normal: SuiteReport) -> None:
-    """All stress at once and a year alone; each part alone when a test ended otherwise than in the plain run."""
+def _run_stress(runs: PassRuns, normal: SuiteReport, seconds: float) -> None:
+    """All stress at once and a year alone; each part alone when a test ended otherwise than in the plain run.
+
+    The plain run took `seconds`: one that takes far longer hangs, as programs may when their clock is moved.
+    """
+    limits = runs.suite.limits
+    most = min(limits.timeout_s, max(STRESS_TIMEOUT_S, STRESS_TIMEOUT_FACTOR * seconds))
+    runs.suite = replace(runs.suite, limits=replace(limits, timeout_s=most))
     runner = runs.suite.runner
     plan = stress_plan(runs.look_into_box(), runner.name, can_shuffle=runner.can_shuffle)
     reports = runs.run(plan.first)
     if needs_separate_runs(normal, reports):
-        runs.run(plan.separate)
+        runs.run(separate_runs(plan, reports))
 
 
 class _Stored(NamedTuple):

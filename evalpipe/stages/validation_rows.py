@@ -81,6 +81,11 @@ def summaries(rows: StoredRows) -> Iterator[Mapping[str, Any]]:
     return (row for row in rows if row["kind"] == _SUMMARY)
 
 
+def after_seconds(rows: StoredRows) -> float:
+    """How long the after side took in a plain run; 0 where there is none in `rows`."""
+    return max((row["run_seconds"] for row in summaries(rows) if row["suite_run"] == RunName.AFTER), default=0.0)
+
+
 def is_test(row: Mapping[str, Any]) -> bool:
     """Whether a row is that of a test."""
     return row["kind"] in (_TEST, _DUPLICATE)

@@ -14,7 +14,7 @@ from evalpipe.validation.missing_names import missing_names
 from evalpipe.validation.one_pass import judge_pass, worth_a_comparison
 from evalpipe.validation.passes import judge
 from evalpipe.validation.sides import ChangeUnderTest, Suite, look_into_box, run_conditions, side_files
-from evalpipe.validation.stress import needs_separate_runs, stress_finding, stress_plan
+from evalpipe.validation.stress import needs_separate_runs, separate_runs, stress_finding, stress_plan
 
 __all__ = [
     "AFTER",
@@ -39,6 +39,7 @@ __all__ = [
     "missing_names",
     "needs_separate_runs",
     "run_conditions",
+    "separate_runs",
     "side_files",
     "stress_finding",
     "stress_plan",

@@ -75,7 +75,7 @@ def run_conditions(
         )
 
 
-def look_into_box(sandbox: Sandbox, environment: str, limits: Limits, labels: dict[str, str]) -> BoxFacts:
-    """What boxes of an environment offer to the stress pass; opens one. Raises SandboxError."""
-    with sandbox.open(environment, limits, {**labels, "purpose": "facts"}, hostname=HOSTNAME) as box:
-        return read_facts(box.run(facts_command(), env={}, cwd=".").stdout)
+def look_into_box(sandbox: Sandbox, suite: Suite, labels: dict[str, str]) -> BoxFacts:
+    """What boxes of a suite's environment offer to the stress pass; opens one. Raises SandboxError."""
+    with sandbox.open(suite.environment, suite.limits, {**labels, "purpose": "facts"}, hostname=HOSTNAME) as box:
+        return read_facts(box.run(facts_command(suite.runner.name), env={}, cwd=".").stdout)

@@ -6,21 +6,25 @@ from dataclasses import replace
 
 import pytest
 
-from evalpipe.runners import RunStatus, SuiteReport
+from evalpipe.runners import PytestRunner, RunStatus, SuiteReport
 from evalpipe.sandbox import DockerSandbox, Limits, ProcessSandbox
 from evalpipe.validation import (
     BoxFacts,
     QuarantineCause,
     RunName,
+    Suite,
     look_into_box,
     needs_separate_runs,
+    separate_runs,
     stress_finding,
     stress_plan,
 )
 from evalpipe.validation.box_facts import other_locale, read_facts
 from evalpipe_tests.validation.reports import full, report
 
-FULL_BOX = BoxFacts("/lib/faketime.so", ("C", "C.utf8", "de_DE.utf8", "POSIX"), has_zones=True, has_own_name=True)
+FULL_BOX = BoxFacts(
+    "/lib/faketime.so", False, ("C", "C.utf8", "de_DE.utf8", "POSIX"), has_zones=True, has_own_name=True
+)
 NORMAL = report({"own::t": "P", "own::u": "P", "other::f": "F"})
 
 
@@ -92,12 +96,28 @@ def test_the_clock_of_go_is_not_moved_by_a_library() -> None:
     assert "LD_PRELOAD" not in combined.env
 
 
+def test_a_clock_that_stops_the_tool_is_not_moved() -> None:
+    facts = read_facts(b"name elsewhere\nzones\nstopped\n")
+    assert (facts.faketime, facts.clock_stops_tool) == (None, True)
+    (combined,) = stress_plan(facts, "cargo", can_shuffle=True).first
+    assert combined.not_changed == ("clock not moved: what cargo needs does not run with libfaketime",)
+
+
+def test_the_clock_alone_is_not_tried_when_a_year_kept_the_suite_from_its_end() -> None:
+    plan = stress_plan(FULL_BOX, "pytest", can_shuffle=True)
+    hung = SuiteReport(RunStatus.TIMEOUT, detail="stopped")
+    names = [one.name for one in separate_runs(plan, {RunName.STRESSED: hung, RunName.YEAR_LATER: hung})]
+    assert RunName.CLOCK_AHEAD not in names
+    assert len(names) == len(plan.separate) - 1
+    assert separate_runs(plan, {RunName.STRESSED: hung, RunName.YEAR_LATER: NORMAL}) == list(plan.separate)
+
+
 # The box
 
 
 def test_facts_are_read_from_what_the_box_prints() -> None:
     output = b"name elsewhere\nzones\nfaketime /usr/lib/x/libfaketimeMT.so.1\nlocale C\nlocale fr_FR.utf8\n\xff\n"
-    assert read_facts(output) == BoxFacts("/usr/lib/x/libfaketimeMT.so.1", ("C", "fr_FR.utf8"), True, True)
+    assert read_facts(output) == BoxFacts("/usr/lib/x/libfaketimeMT.so.1", False, ("C", "fr_FR.utf8"), True, True)
     assert read_facts(b"name box\n") == BoxFacts()
 
 
@@ -118,14 +138,14 @@ def test_the_locale_is_the_strangest_that_the_box_has(locales: tuple[str, ...], 
 
 
 def test_a_process_box_is_looked_into(process_sandbox: ProcessSandbox) -> None:
-    facts = look_into_box(process_sandbox, "", Limits(timeout_s=30), {})
+    facts = look_into_box(process_sandbox, Suite("", Limits(timeout_s=60), PytestRunner()), {})
     assert facts.has_own_name == ("own process IDs" in process_sandbox.describe().isolation)
     assert facts.locales
 
 
 @pytest.mark.docker
 def test_a_container_is_looked_into(docker_sandbox: DockerSandbox, base_image: str) -> None:
-    facts = look_into_box(docker_sandbox, base_image, Limits(timeout_s=30), {})
+    facts = look_into_box(docker_sandbox, Suite(base_image, Limits(timeout_s=60), PytestRunner()), {})
     assert facts.has_own_name
     assert facts.faketime is not None
     assert facts.faketime.endswith("libfaketimeMT.so.1")

@@ -45,6 +45,10 @@ class PathStat:
     is_special: bool
 
 
+class NothingThere(EngineFault):
+    """There is nothing at a path of a container, or no such container."""
+
+
 @contextmanager
 def engine_faults(doing: str) -> Iterator[None]:
     """Turn the client's exceptions into the sandbox's; `doing` completes the sentence "cannot …"."""
@@ -125,7 +129,7 @@ class Engine:
 
     @contextmanager
     def archive(self, container: str, path: bytes) -> Iterator[Readable]:
-        """The tar stream of what lies at an absolute path of a container."""
+        """The tar stream of what lies at an absolute path of a container. Raises NothingThere."""
         with engine_faults(f"read {path!r}"):
             response = self.api.get(
                 self._url(container, "archive"),
@@ -136,6 +140,8 @@ class Engine:
                 timeout=_ANSWER_S,
             )
             try:
+                if response.status_code == requests.codes.not_found:
+                    raise NothingThere(f"there is nothing at {as_text(path)!r} of {container[:12]}")
                 if response.status_code != requests.codes.ok:
                     raise EngineFault(f"cannot read {as_text(path)!r}: the engine says {response.text[:500]}")
                 yield response.raw

@@ -111,8 +111,7 @@ def _recipe(project: Project, projects: list[PythonProject], choice: Choice, top
         constraints=wanted.constraints,
         locked=locked,
         overrides=[line for found in projects for line in found.overrides],
-        names=sorted(own),
-        named_folders=[local.folder for local in locals_ if installable[local.folder].name],
+        names={folder: found.name for folder, found in installable.items() if found.name},
         modules=sorted({module for found in installable.values() for module in found.modules}),
         variables=variables,
     )

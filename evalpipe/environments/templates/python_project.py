@@ -63,6 +63,8 @@ def read_project(folder: Folder) -> PythonProject:
     """The project of `folder`, which has one of MANIFESTS. Raises NoRecipe for a manifest that cannot be read."""
     document, setuptools = read_toml(folder, "pyproject.toml"), read_setuptools(folder)
     name = project_name(document) or setuptools.name
+    if name is not None and re.fullmatch(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?", name, re.ASCII) is None:
+        name = None  # Some backends make a name of it.
     extras = setuptools.extras | extras_of(document)
     requires = table(document, "build-system").get("requires")
     declared = [text for text in requires if isinstance(text, str)] if isinstance(requires, list) else []

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Final
+from urllib.parse import quote
 
 from packaging.requirements import Requirement
 
@@ -125,19 +126,18 @@ def files(
     constraints: Sequence[str],
     locked: Sequence[str],
     overrides: Sequence[str],
-    names: Sequence[str],
-    named_folders: Sequence[str],
+    names: Mapping[str, str],
     modules: Sequence[str],
     variables: Mapping[str, str],
 ) -> dict[str, bytes]:
     """The files of FOLDER, by their absolute paths.
 
-    `named_folders` are the folders of `locals_` whose distribution has a known name: each takes the place of every
+    `names` are those of the distributions of `locals_` that are known, by folder: each takes the place of every
     requirement for it, of whatever version. Packages must have been uploaded before the end of `day`, in UTC, but for
     those that are `locked`.
     """
     locked_names = sorted({Requirement(line).name for line in locked})
-    places = {local.folder: editable(local) for local in locals_}
+    places = {local.folder: editable(local, names.get(local.folder)) for local in locals_}
     settings = {
         "PATH": f"{_UV}/bin:$PATH",
         "UV_EXCLUDE_NEWER": f"{day + dt.timedelta(days=1):%Y-%m-%d}T00:00:00Z",
@@ -151,7 +151,7 @@ def files(
         **variables,
     }
     program = resources.files("evalpipe.environments.templates").joinpath("inside", _PROGRAM).read_bytes()
-    facts = json.dumps({"names": list(names), "modules": list(modules)}, indent=1)
+    facts = json.dumps({"names": sorted(names.values()), "modules": list(modules)}, indent=1)
     return {
         _SETTINGS: "".join(f'export {name}="{value}"\n' for name, value in settings.items()).encode(),
         f"{FOLDER}/requirements.txt": _lines([*places.values(), *requirements]),
@@ -159,17 +159,18 @@ def files(
         f"{FOLDER}/locked.txt": _lines(locked),
         # What a commit locks was released before it, and so may be newer than the day.
         f"{FOLDER}/locked.args": _lines([f"--exclude-newer-package {name}=false" for name in locked_names]),
-        f"{FOLDER}/overrides.txt": _lines([*(places[folder] for folder in named_folders), *overrides]),
+        f"{FOLDER}/overrides.txt": _lines([*(places[folder] for folder in places if folder in names), *overrides]),
         f"{FOLDER}/compiler.sh": COMPILER.encode(),
         f"{FOLDER}/facts.json": facts.encode(),
         f"{FOLDER}/{_PROGRAM}": program,
     }
 
 
-def editable(local: LocalProject) -> str:
-    """The line of a requirements file that installs a project of the tree in place."""
+def editable(local: LocalProject, name: str | None) -> str:
+    """The line of a requirements file that installs a project of the tree in place, by its name where it is known."""
     place = f"{TREE_FOLDER}/{local.folder}".rstrip("/")
-    return f"-e {place}" + (f"[{','.join(local.extras)}]" if local.extras else "")
+    extras = f"[{','.join(local.extras)}]" if local.extras else ""
+    return f"-e {name}{extras} @ file://{quote(place)}" if name else f"-e {place}{extras}"
 
 
 def _lines(texts: Sequence[str]) -> bytes:

@@ -45,9 +45,9 @@ def file(made: Recipe, name: str) -> list[str]:
 
 def test_a_project_on_which_its_own_runner_depends() -> None:
     made = recipe(SHOP)
-    assert file(made, "requirements.txt") == ["-e /work/repo", "pytest"]
+    assert file(made, "requirements.txt") == ["-e iniconfig @ file:///work/repo", "pytest"]
     # Whatever asks for the project, of whatever version, gets the one in place.
-    assert file(made, "overrides.txt") == ["-e /work/repo"]
+    assert file(made, "overrides.txt") == ["-e iniconfig @ file:///work/repo"]
     assert file(made, "locked.txt") == ["pytest==8.3.4"]
     assert file(made, "locked.args") == ["--exclude-newer-package pytest=false"]
     assert json.loads(made.files[f"{FOLDER}/facts.json"]) == {"names": ["iniconfig"], "modules": ["iniconfig"]}
@@ -73,7 +73,12 @@ def test_what_the_sources_and_the_tests_say_decides_nothing() -> None:
 
 def test_the_teams_packages_and_commands() -> None:
     made = recipe(SHOP, packages=("freezegun>=1", "pytest==7.4.0"), setup=("apt-get install -y libpq5",))
-    assert file(made, "requirements.txt") == ["-e /work/repo", "freezegun>=1", "pytest==7.4.0", "pytest"]
+    assert file(made, "requirements.txt") == [
+        "-e iniconfig @ file:///work/repo",
+        "freezegun>=1",
+        "pytest==7.4.0",
+        "pytest",
+    ]
     # Before the installation, which may need what they bring, and after the environment is there.
     assert made.steps[1] == "apt-get install -y libpq5"
     with pytest.raises(NoRecipe, match="packages: '--pre x' is no requirement"):
@@ -94,7 +99,14 @@ def test_a_tree_without_python_has_no_recipe() -> None:
 
 def test_pytest_itself_is_not_installed_beside_itself() -> None:
     files = {"pyproject.toml": '[build-system]\n[project]\nname = "pytest"\n', "src/pytest/__init__.py": ""}
-    assert file(recipe(files), "requirements.txt") == ["-e /work/repo"]
+    assert file(recipe(files), "requirements.txt") == ["-e pytest @ file:///work/repo"]
+
+
+def test_a_project_whose_name_is_computed_is_installed_by_its_place() -> None:
+    for name in ("open('NAME').read()", "'My Shop'"):
+        made = recipe({"setup.py": f"from setuptools import setup\nsetup(name={name})\n"})
+        assert file(made, "requirements.txt") == ["-e /work/repo", "pytest"]
+        assert file(made, "overrides.txt") == []
 
 
 def test_projects_in_folders_are_all_installed_in_place() -> None:
@@ -108,7 +120,11 @@ def test_projects_in_folders_are_all_installed_in_place() -> None:
             "services/api/api.py": "",
         }
     )
-    assert file(made, "requirements.txt") == ["-e /work/repo/services/api", "-e /work/repo/services/core", "pytest"]
+    assert file(made, "requirements.txt") == [
+        "-e api @ file:///work/repo/services/api",
+        "-e core @ file:///work/repo/services/core",
+        "pytest",
+    ]
 
 
 def test_a_workspace_and_what_a_member_depends_on_in_the_tree() -> None:
@@ -121,7 +137,11 @@ def test_a_workspace_and_what_a_member_depends_on_in_the_tree() -> None:
             "packages/core/core.py": "",
         }
     )
-    assert set(file(made, "requirements.txt")) == {"-e /work/repo/packages/core", "-e /work/repo/base", "pytest"}
+    assert set(file(made, "requirements.txt")) == {
+        "-e core @ file:///work/repo/packages/core",
+        "-e base @ file:///work/repo/base",
+        "pytest",
+    }
 
 
 def test_a_requirement_that_was_left_out_is_said_while_the_image_is_built() -> None:

@@ -207,15 +207,20 @@ def test_a_run_that_is_stopped_in_the_middle_is_no_report(place: Place, stop: st
 @pytest.mark.parametrize(
     "files",
     [
-        {"conftest.py": "import nowhere\n", "test_it.py": TWO},
         {"pytest.ini": "[pytest]\naddopts = --no-such-option\n", "test_it.py": TWO},
         {"pytest.ini": "[pytest]\naddopts = --collect-only\n", "test_it.py": TWO},
         {"conftest.py": "def pytest_runtest_protocol(item): raise RuntimeError\n", "test_it.py": TWO},
     ],
-    ids=["conftest", "option", "collect-only", "internal error"],
+    ids=["option", "collect-only", "internal error"],
 )
 def test_a_run_that_cannot_begin_is_no_report(place: Place, files: Files) -> None:
     assert place.run(files).report.status is RunStatus.NO_REPORT
+
+
+def test_a_conftest_that_cannot_be_imported_lets_nothing_build(place: Place) -> None:
+    report = place.run({"conftest.py": "import nowhere\n", "test_it.py": TWO}).report
+    assert report.status is RunStatus.BUILD_FAILED
+    assert not report.tests
 
 
 @pytest.mark.parametrize("close", ["sys.stdout.close()", "os.close(1)"])

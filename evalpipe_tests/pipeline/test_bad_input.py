@@ -30,6 +30,10 @@ def _lake(tiny: TinyWorkspace) -> dict[str, str]:
     }
 
 
+def _without_probes(lake: dict[str, str]) -> dict[str, str]:
+    return {path: content for path, content in lake.items() if not path.startswith("probes/")}
+
+
 def _refused(done: Finished, code: int, *said: str) -> None:
     assert (done.code, done.out) == (code, ""), done.err
     for part in said:
@@ -283,7 +287,7 @@ def test_attempts_do_not_begin_on_a_disk_that_is_nearly_full(copied: Copied, beg
         done = tiny.call("run", "small", "--agent", "reference")
         _refused(done, 1, "MiB are free", "not begun")
         # The sandbox is looked at before the room for an attempt is.
-        assert {path: content for path, content in _lake(tiny).items() if not path.startswith("probes/")} == before
+        assert _without_probes(_lake(tiny)) == _without_probes(before)
     assert tiny.gate.begun() == started
     tiny.succeed("run", "small", "--agent", "reference")
 

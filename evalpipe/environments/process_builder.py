@@ -6,10 +6,12 @@ They hold a team's packages and what its setup commands make; whatever needs an 
 import fcntl
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
 import venv
+from contextlib import suppress
 from pathlib import Path
 
 from evalpipe.environments.build import BuildSettings, BuildStatus, BuiltEnvironment, PlannedBuild, log_end
@@ -28,6 +30,7 @@ class ProcessEnvironmentBuilder:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._running: set[subprocess.Popen[bytes]] = set()
+        self._abandonments = 0
 
     @property
     def at_once(self) -> int:
@@ -45,8 +48,9 @@ class ProcessEnvironmentBuilder:
         return PlannedBuild(source, build_key(source, "process", base), base)
 
     def abandon(self) -> None:
+        self._abandonments += 1
         for command in tuple(self._running):
-            command.kill()
+            _kill_group(command)
 
     def build(self, planned: PlannedBuild) -> BuiltEnvironment:
         digest = f"{_DIGEST_PREFIX}{planned.build_key[:32]}"
@@ -99,13 +103,28 @@ class ProcessEnvironmentBuilder:
         return BuildStatus.BUILT, ""
 
     def _run(self, command: list[str], folder: Path, env: dict[str, str]) -> tuple[int, bytes]:
+        before = self._abandonments
         with subprocess.Popen(
-            command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            command,
+            cwd=folder,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         ) as running:
             self._running.add(running)
             try:
+                if self._abandonments != before:
+                    _kill_group(running)
                 output, _ = running.communicate()
             finally:
-                running.kill()
+                _kill_group(running)
                 self._running.discard(running)
         return running.returncode, output
+
+
+def _kill_group(command: subprocess.Popen[bytes]) -> None:
+    """Kill a command and what it has started, which would hold its output open."""
+    with suppress(ProcessLookupError):
+        os.killpg(command.pid, signal.SIGKILL)

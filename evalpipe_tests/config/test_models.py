@@ -102,6 +102,8 @@ def test_the_base_image_is_the_files_then_the_machines_then_the_default(monkeypa
 
 
 def test_every_template_has_a_base_and_a_variable_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in DEFAULT_BASE_IMAGES:
+        monkeypatch.delenv(f"EVALPIPE_BASE_IMAGE_{name.upper()}", raising=False)
     monkeypatch.setenv("EVALPIPE_BASE_IMAGE", "local/python:1")
     monkeypatch.setenv("EVALPIPE_BASE_IMAGE_GO", "local/go:1")
     found = {

@@ -7,6 +7,7 @@ from evalpipe.agents.adapter import AGENT_FOLDER, Adapter, Assignment
 from evalpipe.agents.instance import Instance
 from evalpipe.agents.outcome import AttemptOutcome
 from evalpipe.history import Repository, ScratchObjects, TreeNotWritten
+from evalpipe.runners.preparation import preparation_script
 from evalpipe.sandbox import (
     Box,
     DiskFull,
@@ -24,6 +25,8 @@ from evalpipe.sandbox import (
 from evalpipe.tasks import PATCH_BYTES, CapturedPatch, TreeFile, capture_patch
 
 INSTANCE_FOLDER = "repo"
+_SCRIPT, _LAID = f"{AGENT_FOLDER}/run.sh", f"{AGENT_FOLDER}/laid"
+_LISTING_BYTES = 64 * 1024**2
 WORK_LIMITS = TreeLimits(total_bytes=2 * 1024**3, file_bytes=64 * 1024**2, entries=200_000)
 """What an agent may leave behind: above this its working tree is no answer, and is not read."""
 
@@ -85,15 +88,22 @@ def _run_agent(
     prefix = INSTANCE_FOLDER.encode() + b"/"
     box.put(FileEntry(prefix + entry.path, entry.mode, entry.data) for entry in instance.entries(scratch))
     prompt = FileEntry(f"{AGENT_FOLDER}/prompt.md".encode(), 0o100644, assignment.prompt.encode())
-    box.put([prompt, *start.files])
-    return box.run(start.command, env=start.env or {}, cwd=f"{box.root}/{INSTANCE_FOLDER}")
+    script = preparation_script((), f"{box.root}/{_LAID}")
+    box.put([prompt, FileEntry(_SCRIPT.encode(), 0o100644, script), *start.files])
+    command = ("/bin/sh", f"{box.root}/{_SCRIPT}", *start.command)
+    return box.run(command, env=start.env or {}, cwd=f"{box.root}/{INSTANCE_FOLDER}")
 
 
 def _capture(box: Box, scratch: ScratchObjects, tree: str) -> tuple[CapturedPatch | None, str, tuple[str, ...]]:
     """The patch, or what keeps the working tree from being one: as text, and as flags of the attempt."""
     try:
+        laid = _laid_by_the_image(box, scratch, tree)
         entries = box.read_tree(INSTANCE_FOLDER, WORK_LIMITS)
-        files = (TreeFile(entry.path, entry.mode, entry.data) for entry in entries if entry.mode != 0o040000)
+        files = (
+            TreeFile(entry.path, entry.mode, entry.data)
+            for entry in entries
+            if entry.mode != 0o040000 and entry.path not in laid
+        )
         captured = capture_patch(scratch, tree, files)
     except (OutputTooLarge, UnsafeOutput, TreeNotWritten) as error:
         return None, f"the working tree cannot be taken as a patch: {error}", ("work_not_readable",)
@@ -102,6 +112,19 @@ def _capture(box: Box, scratch: ScratchObjects, tree: str) -> tuple[CapturedPatc
         size = len(captured.patch)
         return None, f"the patch has {size} bytes, the limit is {PATCH_BYTES}", ("patch_too_large",)
     return captured, "", ()
+
+
+def _laid_by_the_image(box: Box, scratch: ScratchObjects, tree: str) -> set[bytes]:
+    """What lay in the working tree before the agent began and is not of the task's tree: it is nobody's work.
+
+    The agent can change the list, and would hide work of its own only.
+    """
+    listing = box.read_file(_LAID, _LISTING_BYTES)
+    return (
+        {path.removeprefix(b"./") for path in listing.split(b"\0")} - scratch.read_tree(tree).keys()
+        if listing
+        else set()
+    )
 
 
 def _classify(ended: Outcome, captured: CapturedPatch | None) -> tuple[AttemptOutcome, str]:

@@ -10,7 +10,7 @@ from evalpipe.environments.kept_files import kept_paths, moving_script
 from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, TREE_FOLDER
 from evalpipe.environments.sources import RecipeSource
 from evalpipe.environments.unreleased import was_not_released_yet
-from evalpipe.runners.suite import INSTALLED_FOLDER
+from evalpipe.runners.preparation import INSTALLED_FOLDER
 from evalpipe.sandbox import REGULAR, FileEntry
 from evalpipe.sandbox.container import USER
 

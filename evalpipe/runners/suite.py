@@ -1,26 +1,17 @@
 """Runs a suite in a box. Validation and grading both run tests through this function, and no other way."""
 
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from evalpipe.runners.plan import REPOSITORY_FOLDER, WHOLE_SUITE, Runner, SuiteRequest, TestPlan
+from evalpipe.runners.preparation import PREPARATION_FAILED, preparation_script
 from evalpipe.runners.report import RunStatus, SuiteReport
 from evalpipe.sandbox import DIRECTORY, REGULAR, SYMLINK, Box, FileEntry, Outcome, OutputTooLarge, UnsafeOutput
 
 REPORT_BYTES = 64 * 1024 * 1024
 """A report of 100,000 tests takes about 40 MB; anything above this is not one."""
-
-INSTALLED_FOLDER = "/opt/evalpipe/installed"
-"""In an image: what the installation of the project wrote into its tree, such as a version module."""
-
-PREPARE_SCRIPT = "/opt/evalpipe/prepare"
-"""In an image: a script that lays what its tools have to write beside the tree, such as a filled compiler cache."""
-
-PREPARATION_FAILED = 97
-"""Exit code of the run when a command that prepares the tree failed."""
 
 _SCRIPT = "runner/run.sh"
 
@@ -57,7 +48,7 @@ def run_suite(
     box.put([FileEntry(folder, DIRECTORY), FileEntry(b"out", DIRECTORY)])
     box.put(FileEntry(folder + b"/" + entry.path, entry.mode, entry.data) for entry in entries)
     box.put(FileEntry(path, REGULAR, data) for path, data in plan.files.items())
-    box.put([FileEntry(_SCRIPT.encode(), REGULAR, _script(preparation))])
+    box.put([FileEntry(_SCRIPT.encode(), REGULAR, preparation_script(preparation))])
     with while_running or nullcontext():
         outcome = box.run(
             ("/bin/sh", f"{box.root}/{_SCRIPT}", *plan.command),
@@ -78,12 +69,3 @@ def _read(box: Box, runner: Runner, plan: TestPlan, outcome: Outcome) -> SuiteRe
         return runner.read(plan, box.read_file(plan.report_path, REPORT_BYTES), outcome.exit_code)
     except (OutputTooLarge, UnsafeOutput) as error:
         return SuiteReport(RunStatus.DAMAGED_REPORT, detail=str(error))
-
-
-def _script(preparation: Sequence[str]) -> bytes:
-    """The shell script that prepares the tree and then becomes the runner's command."""
-    # What the tree has itself is newer than what the installation wrote.
-    lines = [f"[ ! -d {INSTALLED_FOLDER} ] || cp -Rn {INSTALLED_FOLDER}/. . || exit {PREPARATION_FAILED}"]
-    lines += [f"[ ! -f {PREPARE_SCRIPT} ] || /bin/sh -e {PREPARE_SCRIPT} || exit {PREPARATION_FAILED}"]
-    lines += [f"/bin/sh -ec {shlex.quote(command)} || exit {PREPARATION_FAILED}" for command in preparation]
-    return "\n".join([*lines, 'exec "$@"', ""]).encode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from evalpipe.agents.attempt import WORK_LIMITS
 from evalpipe.sandbox import (
     Box,
     DiskFull,
+    DockerSandbox,
     EngineFault,
     EngineUnavailable,
     FileEntry,
@@ -210,6 +212,9 @@ class FailingBox:
     def run(self, command: object, *, env: object, cwd: str) -> object:
         return Outcome(0, False, False, 1.0, b"", b"", False, False)
 
+    def read_file(self, path: str, max_bytes: int) -> None:
+        return None
+
     def read_tree(self, path: str, limits: TreeLimits) -> Iterator[FileEntry]:
         yield FileEntry(b"clock.py", 0o100644, b"half")
         raise self.error
@@ -253,6 +258,34 @@ def test_instance_looks_clean_to_the_agent(place: Place) -> None:
     assert lines[0].strip() == b"1"
     names = {line.partition(b"=")[0] for line in lines[1:]}
     assert names <= {b"PATH", b"HOME", b"TMPDIR", b"LANG", b"PWD", b"OLDPWD", b"SHLVL", b"_"}
+
+
+INSTALLED = b"""
+USER root
+RUN mkdir -p /opt/evalpipe/installed/docs /opt/evalpipe/installed/made \\
+    && echo 1 > /opt/evalpipe/installed/made/_version.py && echo other > /opt/evalpipe/installed/docs/index.md \\
+    && ln -s /usr /opt/evalpipe/installed/node_modules && echo 'echo y > prepared.txt' > /opt/evalpipe/prepare
+USER 1000
+"""
+
+
+@pytest.mark.docker
+def test_what_an_image_lays_is_there_for_the_agent_and_is_nobodys_work(docker_place: Place) -> None:
+    sandbox = docker_place.sandbox
+    assert isinstance(sandbox, DockerSandbox)
+    sandbox.client.images.get(docker_place.image).tag("evalpipe-test/laid", "base")
+    context = io.BytesIO(b"FROM evalpipe-test/laid:base\n" + INSTALLED)
+    docker_place.image = str(sandbox.client.images.build(fileobj=context, rm=True)[0].id)
+    script = (
+        MEND
+        + "cat made/_version.py docs/index.md prepared.txt; ls -d node_modules; "
+        + "echo 2 > made/_version.py; echo n > made/new.py"
+    )
+    result = docker_place.attempt(ShellAgent(script))
+    assert result.transcript.split() == [b"1", b"#", b"Clock", b"y", b"node_modules"]
+    before, after = docker_place.work(b""), docker_place.work(result.patch)
+    assert {path for path in after if after[path] != before.get(path)} == {b"clock.py", b"made/new.py"}
+    assert before.keys() <= after.keys()
 
 
 def test_second_attempt_sees_nothing_of_the_first(place: Place) -> None:

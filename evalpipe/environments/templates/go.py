@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, NoRecipe, Project, ProjectTree, Recipe
 from evalpipe.environments.templates.manifests import files_named, folder_of, joined, nearest
-from evalpipe.runners.suite import PREPARE_SCRIPT
+from evalpipe.runners.preparation import PREPARE_SCRIPT
 
 NAME = "go"
 VERSION = 1

@@ -12,7 +12,7 @@ import shlex
 from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, NoRecipe, Project, Recipe
 from evalpipe.environments.templates.java_trust import trust_files, trust_script
 from evalpipe.environments.templates.manifests import folder_of, outermost
-from evalpipe.runners.suite import PREPARE_SCRIPT
+from evalpipe.runners.preparation import PREPARE_SCRIPT
 
 NAME = "gradle"
 VERSION = 1

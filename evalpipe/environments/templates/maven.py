@@ -13,7 +13,7 @@ from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, NoRecipe, 
 from evalpipe.environments.templates.java_trust import trust_files, trust_script
 from evalpipe.environments.templates.maven_poms import MavenProject, maven_projects
 from evalpipe.environments.templates.released_copies import newer_copies_script
-from evalpipe.runners.suite import PREPARE_SCRIPT
+from evalpipe.runners.preparation import PREPARE_SCRIPT
 
 NAME = "maven"
 VERSION = 1

@@ -13,7 +13,7 @@ from importlib import resources
 from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, NoRecipe, Project, Recipe
 from evalpipe.environments.templates.node_manifests import NodeProject, Tool, node_projects
 from evalpipe.environments.templates.released_copies import newer_copies_script
-from evalpipe.runners.suite import INSTALLED_FOLDER
+from evalpipe.runners.preparation import INSTALLED_FOLDER
 
 NAME = "node"
 VERSION = 1

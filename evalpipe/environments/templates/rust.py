@@ -12,7 +12,7 @@ import shlex
 from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, NoRecipe, Project, Recipe
 from evalpipe.environments.templates.cargo_manifests import CargoWorkspace, cargo_workspaces
 from evalpipe.environments.templates.released_copies import newer_copies_script
-from evalpipe.runners.suite import PREPARE_SCRIPT
+from evalpipe.runners.preparation import PREPARE_SCRIPT
 
 NAME = "rust"
 VERSION = 1

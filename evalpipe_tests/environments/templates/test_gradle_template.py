@@ -6,7 +6,7 @@ import pytest
 
 from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, NoRecipe, Project, Recipe
 from evalpipe.environments.templates.gradle import GradleTemplate
-from evalpipe.runners.suite import PREPARE_SCRIPT
+from evalpipe.runners.preparation import PREPARE_SCRIPT
 from evalpipe_tests.environments.templates.memory_tree import MemoryTree
 
 

@@ -1,6 +1,7 @@
 """Every runner by its name in configuration files and task records."""
 
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evalpipe.runners.cargo import CargoRunner
@@ -52,6 +53,34 @@ _MAKERS: Mapping[str, Callable[[RunnerSettings], Runner]] = {
     "unittest": lambda settings: UnittestRunner(python=settings.python, arguments=settings.arguments),
     "vitest": lambda settings: VitestRunner(settings.arguments),
 }
+
+
+_BY_HAND: Mapping[str, tuple[str, ...]] = {
+    "cargo": ("cargo", "test"),
+    "go": ("go", "test", "./..."),
+    "gradle": ("gradle", "--offline", "test"),
+    "jest": ("npx", "jest"),
+    "maven": ("mvn", "-o", "test"),
+    "mocha": ("npx", "mocha"),
+    "nextest": ("cargo", "nextest", "run"),
+    "node": ("node", "--test"),
+    "pytest": ("-m", "pytest"),
+    "unittest": ("-m", "unittest", "discover"),
+    "vitest": ("npx", "vitest", "run"),
+}
+
+
+def command_by_hand(settings: RunnerSettings, preparation: Sequence[str] = ()) -> str:
+    """The shell command by which a person, or an agent, runs the suite in the tree, after the commands that prepare it.
+
+    It leaves no report. Raises KeyError for a name that is not in the catalog.
+    """
+    if settings.command is not None:
+        command = settings.command
+    else:
+        interpreter = (settings.python,) if settings.name in ("pytest", "unittest") else ()
+        command = shlex.join((*interpreter, *_BY_HAND[settings.name], *settings.arguments))
+    return " && ".join((*preparation, command))
 
 
 def make_runner(settings: RunnerSettings) -> Runner:

@@ -17,7 +17,7 @@ from evalpipe.environments.settings import Network, build_settings
 from evalpipe.history import Repository, remove_abandoned_scratch
 from evalpipe.lake import Lake
 from evalpipe.runners import Runner
-from evalpipe.runners.catalog import RunnerSettings, make_runner
+from evalpipe.runners.catalog import RunnerSettings, command_by_hand, make_runner
 from evalpipe.sandbox import DockerSandbox, Limits, Room, Sandbox, choose_sandbox
 from evalpipe.tasks import TaskSetError, frozen_sets, load_task_set
 from evalpipe.validation import BoxFacts
@@ -156,3 +156,8 @@ def wanted_sandbox() -> SandboxKind:
 def runner_for(config: RunnerConfig) -> Runner:
     """The runner of a repository, or of a task that was frozen with one."""
     return make_runner(RunnerSettings(**config.model_dump(exclude={"prepare"})))
+
+
+def suite_command(config: RunnerConfig) -> str:
+    """The command by which an agent runs the suite; see `command_by_hand`."""
+    return command_by_hand(RunnerSettings(**config.model_dump(exclude={"prepare"})), config.prepare)

@@ -8,7 +8,7 @@ import pytest
 
 from evalpipe.config import RunnerConfig
 from evalpipe.config.runner import RunnerName
-from evalpipe.runners.catalog import RunnerSettings, make_runner
+from evalpipe.runners.catalog import RunnerSettings, command_by_hand, make_runner
 from evalpipe.tasks import RunnerSpec
 
 GENERIC = {
@@ -32,3 +32,23 @@ def test_a_runner_is_made_of_its_configuration_and_again_of_what_is_frozen(name:
 def test_a_generic_runner_that_lacks_something_is_refused() -> None:
     with pytest.raises(ValueError, match="needs a command, a report format and a canary"):
         make_runner(RunnerSettings(name="generic", command="make test"))
+
+
+@pytest.mark.parametrize("name", get_args(RunnerName))
+def test_every_suite_has_a_command_that_a_person_can_type(name: str) -> None:
+    fields = GENERIC if name == "generic" else {"arguments": ["--one", "two words"]}
+    config = RunnerConfig.model_validate({"name": name, **fields})
+    command = command_by_hand(RunnerSettings(**config.model_dump(exclude={"prepare"})), ("npm run build",))
+    assert command.startswith("npm run build && ")
+    assert command.endswith("make test" if name == "generic" else " --one 'two words'")
+
+
+def test_the_commands_of_the_common_runners() -> None:
+    found = {name: command_by_hand(RunnerSettings(name=name)) for name in ("pytest", "unittest", "go", "cargo", "jest")}
+    assert found == {
+        "pytest": "python3 -m pytest",
+        "unittest": "python3 -m unittest discover",
+        "go": "go test ./...",
+        "cargo": "cargo test",
+        "jest": "npx jest",
+    }

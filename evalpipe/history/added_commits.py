@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Final
 
 from evalpipe.history.errors import CommitMissing
+from evalpipe.history.instance_repository import fixed_commit
 from evalpipe.history.objects import checked_id
 from evalpipe.history.repository import Repository
 from evalpipe.history.scratch import ScratchObjects
-
-_NAME: Final = "evalpipe"
-_EMAIL: Final = "evalpipe@example.invalid"
 
 
 def add_commit(repository: Repository, scratch: ScratchObjects, tree: str, parent: str, message: str, day: str) -> str:
@@ -21,16 +18,7 @@ def add_commit(repository: Repository, scratch: ScratchObjects, tree: str, paren
     so that everyone who adds the same change has the same commit. Nothing is written when it is there already.
     """
     when = f"{day}T00:00:00+0000"
-    command = scratch.command.with_environment(
-        GIT_AUTHOR_NAME=_NAME,
-        GIT_AUTHOR_EMAIL=_EMAIL,
-        GIT_AUTHOR_DATE=when,
-        GIT_COMMITTER_NAME=_NAME,
-        GIT_COMMITTER_EMAIL=_EMAIL,
-        GIT_COMMITTER_DATE=when,
-    )
-    arguments = ("commit-tree", checked_id(tree), "-p", checked_id(parent))
-    commit = command.run(*arguments, stdin=message.encode("utf-8")).decode("ascii").strip()
+    commit = fixed_commit(scratch.command, checked_id(tree), message, when, checked_id(parent))
     repository.adopt(scratch, commit)
     return commit
 

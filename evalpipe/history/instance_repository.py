@@ -20,17 +20,23 @@ _SIGNATURES: Final = re.compile(rb"^(?:gpgsig(?:-sha256)?|mergetag) .*\n(?: .*\n
 """Headers of a commit that vouch for its content, or for that of a tag that it merged."""
 
 
-def single_commit(command: GitCommand, tree: str, message: str) -> str:
-    """The id of a root commit of `tree`, which depends on tree and message only."""
+def fixed_commit(command: GitCommand, tree: str, message: str, when: str, *parents: str) -> str:
+    """The id of a commit of `tree` by evalpipe at `when`: the same arguments give the same commit everywhere."""
     author = command.with_environment(
         GIT_AUTHOR_NAME=_NAME,
         GIT_AUTHOR_EMAIL=_EMAIL,
-        GIT_AUTHOR_DATE=_DATE,
+        GIT_AUTHOR_DATE=when,
         GIT_COMMITTER_NAME=_NAME,
         GIT_COMMITTER_EMAIL=_EMAIL,
-        GIT_COMMITTER_DATE=_DATE,
+        GIT_COMMITTER_DATE=when,
     )
-    return author.run("commit-tree", tree, stdin=message.encode("utf-8")).decode("ascii").strip()
+    named = [part for parent in parents for part in ("-p", parent)]
+    return author.run("commit-tree", tree, *named, stdin=message.encode("utf-8")).decode("ascii").strip()
+
+
+def single_commit(command: GitCommand, tree: str, message: str) -> str:
+    """The id of a root commit of `tree`, which depends on tree and message only."""
+    return fixed_commit(command, tree, message, _DATE)
 
 
 def commit_with_tree(command: GitCommand, commit: str, tree: str) -> str:

@@ -13,9 +13,8 @@ from evalpipe.agents import (
     HistoryKind,
     run_attempt,
 )
-from evalpipe.config import RunnerConfig
 from evalpipe.lake import DiskFullError
-from evalpipe.stages.bench import Workbench, suite_command
+from evalpipe.stages.bench import Workbench, frozen_runner, suite_command
 from evalpipe.stages.images import environment_of_task
 from evalpipe.stages.sweeps import AgentSweep, SampleKey
 from evalpipe.tasks import hidden_paths, prompt
@@ -39,7 +38,7 @@ def run_sample(
         if earlier and not needs_attempt(earlier, agent_sweep.agent.retry_policy.max_attempts):
             return earlier[-1], False
         task = agent_sweep.task_set.tasks[key.task_id]
-        text = prompt(task, key.mode, suite_command(RunnerConfig(**task.runner.model_dump())))
+        text = prompt(task, key.mode, suite_command(frozen_runner(task)))
         _require_room(bench)
         environment = environment_of_task(bench, task)
         mirror = bench.mirror(task.repository)

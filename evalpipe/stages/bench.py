@@ -19,7 +19,7 @@ from evalpipe.lake import Lake
 from evalpipe.runners import Runner
 from evalpipe.runners.catalog import RunnerSettings, command_by_hand, make_runner
 from evalpipe.sandbox import DockerSandbox, Limits, Room, Sandbox, choose_sandbox
-from evalpipe.tasks import TaskSetError, frozen_sets, load_task_set
+from evalpipe.tasks import Task, TaskSetError, frozen_sets, load_task_set
 from evalpipe.validation import BoxFacts
 
 SANDBOX_VARIABLE = "EVALPIPE_SANDBOX"
@@ -156,6 +156,11 @@ def wanted_sandbox() -> SandboxKind:
 def runner_for(config: RunnerConfig) -> Runner:
     """The runner of a repository, or of a task that was frozen with one."""
     return make_runner(RunnerSettings(**config.model_dump(exclude={"prepare"})))
+
+
+def frozen_runner(task: Task) -> RunnerConfig:
+    """The runner's configuration with which a task was frozen."""
+    return RunnerConfig(**task.runner.model_dump())
 
 
 def suite_command(config: RunnerConfig) -> str:

@@ -3,9 +3,8 @@
 import datetime as dt
 from typing import Any
 
-from evalpipe.config import RunnerConfig
 from evalpipe.grading import Grading, Judgement, Verdict, grade, verdict_key
-from evalpipe.stages.bench import Workbench, runner_for
+from evalpipe.stages.bench import Workbench, frozen_runner, runner_for
 from evalpipe.stages.images import environment_of_task
 from evalpipe.tasks import LoadedTaskSet, Task
 
@@ -31,7 +30,7 @@ def grade_patch(bench: Workbench, task: Task, patch: bytes, labels: dict[str, st
     grading = grade(
         bench.sandbox,
         environment_of_task(bench, task),
-        runner_for(RunnerConfig(**task.runner.model_dump())),
+        runner_for(frozen_runner(task)),
         bench.mirror(task.repository),
         task,
         patch,

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from evalpipe.agents import HistoryKind
 from evalpipe.agents.instance import Instance
 from evalpipe.agents.probe import probe
-from evalpipe.config import RunnerConfig
 from evalpipe.history import Repository, ScratchObjects, distinctive_lines
 from evalpipe.lake import Row
 from evalpipe.runners import RunStatus
 from evalpipe.runners.suite import run_suite
-from evalpipe.stages.bench import Workbench, runner_for
+from evalpipe.stages.bench import Workbench, frozen_runner, runner_for
 from evalpipe.stages.images import environment_of_task
 from evalpipe.stages.sweeps import AgentSweep
 from evalpipe.tasks import Task, hidden_paths
@@ -73,7 +72,10 @@ def _look(bench: Workbench, agent_sweep: AgentSweep, tasks: Sequence[Task], labe
     mirror = bench.mirror(oldest.repository)
     history = HistoryKind(agent_sweep.sweep.history)
     instance = bench.instances.get(mirror, oldest.parent, oldest.commit, hidden_paths(oldest), history)
-    answers = {task.task_id: distinctive_lines(mirror, task.parent, task.commit) for task in tasks}
+    # Repositories may share an image, so each task is asked of its own mirror.
+    answers = {
+        task.task_id: distinctive_lines(bench.mirror(task.repository), task.parent, task.commit) for task in tasks
+    }
     host_file = bench.workspace.state_dir / "not-for-any-box"
     host_file.parent.mkdir(parents=True, exist_ok=True)
     host_file.touch()
@@ -104,7 +106,7 @@ def _test_command(
     labels: dict[str, str],
 ) -> list[str]:
     """Whether the tests run in the box of an attempt, within its limits and on the agent's own tree."""
-    runner = runner_for(RunnerConfig(**task.runner.model_dump()))
+    runner = runner_for(frozen_runner(task))
     with ScratchObjects(mirror) as scratch, bench.sandbox.open(environment, agent_sweep.limits(), labels) as box:
         run = run_suite(box, runner, instance.entries(scratch), preparation=task.runner.prepare)
     report = run.report

@@ -127,6 +127,9 @@ def _engine(workspace: Workspace | None) -> Iterator[Finding]:
 
 def _no_engine(error: Exception) -> Finding:
     reason = str(error).splitlines()[0][:200]
+    if host := os.environ.get("DOCKER_HOST"):
+        remedy = f"start the engine of DOCKER_HOST ({host}), or unset DOCKER_HOST"
+        return Finding("docker engine", False, f"no engine answers: {reason}", remedy)
     remedy = (
         "install Docker Engine, start it, and let your user reach its socket; "
         "until then the process sandbox is used, whose isolation is weaker"

@@ -163,10 +163,18 @@ def test_little_disk_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_an_engine_the_process_sandbox_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no.sock")
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    monkeypatch.setattr("docker.utils.utils.DEFAULT_UNIX_SOCKET", f"http+unix://{tmp_path}/no.sock")
     finding = _named(examine_machine(None), "docker engine")
     assert (finding.ok, finding.required) == (False, False)
     assert "process sandbox" in finding.remedy
+
+
+def test_an_engine_that_is_named_must_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no.sock")
+    finding = _named(examine_machine(None), "docker engine")
+    assert (finding.ok, finding.required) == (False, True)
+    assert "no.sock" in finding.remedy
 
 
 @pytest.fixture

@@ -203,7 +203,7 @@ def test_docker_results_are_not_replaced_without_an_engine(copied: Copied, froze
     pq.write_table(table.set_column(column, table.schema.field(column), pa.array(["docker"])), images)
     before = _lake(tiny)
     nowhere = {"EVALPIPE_SANDBOX": "auto", "DOCKER_HOST": "unix:///nowhere/docker.sock"}
-    _refused(tiny.call("validate", "--same-day", "--json", variables=nowhere), 1, "no engine answers now", "start it")
+    _refused(tiny.call("validate", "--same-day", "--json", variables=nowhere), 1, "no Docker engine answers", "start it")
     assert _lake(tiny) == before
 
 

@@ -164,8 +164,17 @@ def test_a_full_disk_is_named_while_files_are_put(tmp_path: Path) -> None:
 
 
 def test_auto_takes_processes_when_no_engine_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    monkeypatch.setattr("docker.utils.utils.DEFAULT_UNIX_SOCKET", "http+unix:///nowhere/docker.sock")
     assert choose_sandbox("auto", instance="x", state_dir=tmp_path).name == "process"
+
+
+def test_an_engine_that_is_named_and_does_not_answer_is_no_reason_for_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    with pytest.raises(EngineUnavailable, match=r"nowhere/docker.sock.*EVALPIPE_SANDBOX=process"):
+        choose_sandbox("auto", instance="x", state_dir=tmp_path)
     assert choose_sandbox("process", instance="x", state_dir=tmp_path).name == "process"
     with pytest.raises(EngineUnavailable):
         choose_sandbox("docker", instance="x", state_dir=tmp_path)

@@ -20,7 +20,7 @@ import click
 
 from evalpipe import console
 from evalpipe.cli_issues import issues
-from evalpipe.cli_tasks import freeze, tasks
+from evalpipe.cli_tasks import freeze, prompts, tasks
 from evalpipe.cli_workspace import (
     FAILED,
     INTERRUPTED,
@@ -272,6 +272,7 @@ def ui(workspace: Path | None, port: int) -> None:
 
 cli.add_command(freeze)
 cli.add_command(issues)
+cli.add_command(prompts)
 cli.add_command(tasks)
 
 

@@ -1,4 +1,4 @@
-"""`evalpipe freeze` and `evalpipe tasks …`. Like `cli`, it imports what it needs when it runs."""
+"""`evalpipe prompts …`, `evalpipe freeze` and `evalpipe tasks …`. Like `cli`, it imports what it needs when it runs."""
 
 import json
 import sys
@@ -13,6 +13,7 @@ from evalpipe.cli_workspace import FAILED, WRONG_USE, chosen_repositories, fail,
 
 if TYPE_CHECKING:
     from evalpipe.stages.task_set_checks import SetComparison, SetReport
+    from evalpipe.tasks import LoadedTaskSet
 
 _SHOWN_CHARACTERS = 200
 
@@ -46,7 +47,8 @@ def freeze(
     left_out = open_driver(bench).freeze(
         name, [config.name for config in chosen], provisional=provisional, sampling=sampling
     )
-    record = load_task_set(bench.workspace.task_sets_dir / name).record
+    loaded = load_task_set(bench.workspace.task_sets_dir / name)
+    record = loaded.record
     mark = ", provisional: both validation passes of some tasks ran on one day" if record.provisional else ""
     click.echo(f"task set {name}: {len(record.tasks)} tasks, revision {record.revision}{mark}")
     click.echo(f"rule: {record.selection_rule}")
@@ -54,6 +56,59 @@ def freeze(
     click.echo(f"left out: {counts or 'no candidate'}")
     for one in left_out["candidates"]:
         click.echo(f"  {one['candidate']}: {one['reason']}: {one['detail']}")
+    for line in _prompt_lines(loaded):
+        click.echo(line)
+
+
+def _prompt_lines(loaded: "LoadedTaskSet") -> list[str]:
+    """What a reader of a set's prompts should know: what originals give away, and what no text tells."""
+    problems = {task_id: task.problem for task_id, task in loaded.tasks.items()}
+    telling = [
+        task_id for task_id, found in problems.items() if any(one.mode == "original" for one in found.lint or ())
+    ]
+    lines = []
+    if telling:
+        lines.append(f"original texts that name something of their change: {len(telling)} of {len(problems)} (`lint`)")
+    undecided = {task_id: found.undecided_criteria for task_id, found in problems.items() if found.undecided_criteria}
+    if undecided:
+        count = sum(map(len, undecided.values()))
+        lines.append(f"undecided: {count} values that tests of {len(undecided)} tasks ask for and no text tells")
+        lines += [f"  {task_id}: {_shown(list(values))}" for task_id, values in undecided.items()]
+        lines.append("`evalpipe prompts draft` with the name of the next set lists them, to be accepted or dropped")
+    return lines
+
+
+@click.group()
+def prompts() -> None:
+    """The texts that agents get: terse ones, and acceptance criteria."""
+
+
+@prompts.command()
+@click.argument("name")
+@click.argument("repositories", nargs=-1, metavar="[REPOSITORY]...")
+@click.pass_obj
+def draft(workspace: Path | None, name: str, repositories: Sequence[str]) -> None:
+    """Propose terse texts and acceptance criteria for the task set NAME, before it is frozen.
+
+    They are files below data/task_sets/NAME/, to be edited and reviewed: terse/TASK.md from the title of each issue,
+    criteria/TASK.yaml with what its tests ask for and nothing tells. What is there already is kept.
+    """
+    from evalpipe.config.values import SLUG_RULE, is_slug
+    from evalpipe.stages.drafting import draft_prompts
+
+    if not is_slug(name):
+        fail(f"{name!r} cannot name a task set, because no sweep could: use {SLUG_RULE}", WRONG_USE)
+    bench = open_bench(workspace)
+    drafts = draft_prompts(bench, name, chosen_repositories(bench, repositories))
+    for one in drafts:
+        click.echo(f"{one.task_id}: terse text {one.terse.value}{f' ({one.detail})' if one.detail else ''}")
+        if one.undecided:
+            click.echo(f"  undecided: {_shown(list(one.undecided))}")
+        if one.original_names:
+            click.echo(f"  its original text names {', '.join(one.original_names)}")
+    undecided = sum(len(one.undecided) for one in drafts)
+    click.echo(f"{len(drafts)} tasks, {undecided} undecided criteria: {bench.workspace.task_sets_dir / name}")
+    console.note(f"next: edit the files there, commit them, then `evalpipe freeze {name}`")
 
 
 @click.group()

@@ -12,14 +12,15 @@ from enum import StrEnum
 from urllib.parse import quote_from_bytes
 
 from evalpipe.config import RepositoryConfig
-from evalpipe.history import FileKind, Repository, ScratchObjects
+from evalpipe.history import ScratchObjects
 from evalpipe.lake import Row, write_atomically
 from evalpipe.stages.bench import Workbench
-from evalpipe.stages.mining import path_rules
+from evalpipe.stages.task_texts import ReferenceChange, SetTexts, admits, problem_of
 from evalpipe.tasks import (
     EnvironmentSpec,
     PathGlobs,
     Problem,
+    PromptMode,
     RunnerSpec,
     Sampling,
     SetProblemKind,
@@ -27,16 +28,14 @@ from evalpipe.tasks import (
     TaskSet,
     TaskSetError,
     TaskWithPatches,
-    find_hidden_tests,
     freeze,
     names_not_in,
-    problem_text,
     task_problems,
-    terse_texts,
     tree_problem,
 )
 from evalpipe.validation import ValidationClass
 
+_MODE_NAMES = {PromptMode.ORIGINAL: "problem", PromptMode.TERSE: "terse"}
 TIMEOUT_FACTOR = 10
 TIMEOUT_STEP_S = 60
 
@@ -94,11 +93,11 @@ def freeze_task_set(
     Raises TaskSetError and SampleTooLarge.
     """
     folder = bench.workspace.task_sets_dir / name
-    terse = terse_texts(folder)
+    texts = SetTexts.read(folder)
     tasks: list[TaskWithPatches] = []
     left_out: list[LeftOut] = []
     for config in configs:
-        for found in _of_repository(bench, config, terse):
+        for found in _of_repository(bench, config, texts):
             if isinstance(found, LeftOut):
                 left_out.append(found)
             else:
@@ -113,18 +112,15 @@ def freeze_task_set(
     return FreezeOutcome(record, tuple(sorted(left_out, key=lambda one: one.candidate_id)))
 
 
-def _of_repository(
-    bench: Workbench, config: RepositoryConfig, terse: dict[str, str]
-) -> Iterator[TaskWithPatches | LeftOut]:
+def _of_repository(bench: Workbench, config: RepositoryConfig, texts: SetTexts) -> Iterator[TaskWithPatches | LeftOut]:
     candidates = {row["candidate_id"]: row for row in bench.lake.rows("candidate_commits", config.name)}
     images = {row["image_digest"]: row for row in bench.lake.rows("task_images", config.name)}
-    with ScratchObjects(bench.mirror(config.name)) as scratch:
+    mirror = bench.mirror(config.name)
+    with ScratchObjects(mirror) as scratch:
         for validated in bench.lake.rows("validated_tasks", config.name):
             candidate_id = validated["candidate_id"]
-            found_class = ValidationClass(validated["validation_class"])
-            admitted = found_class is ValidationClass.COMPILE_ONLY and config.validation.admit_compile_only
-            if found_class is not ValidationClass.VALID and not admitted:
-                yield LeftOut(candidate_id, found_class, validated["evidence"])
+            if not admits(config, validated):
+                yield LeftOut(candidate_id, ValidationClass(validated["validation_class"]), validated["evidence"])
                 continue
             image = images.get(validated["image_digest"])
             if image is None or candidate_id not in candidates:
@@ -133,31 +129,26 @@ def _of_repository(
                     f"time: run `evalpipe validate` first"
                 )
             candidate = candidates[candidate_id]
-            texts = _problem(candidate, terse)
-            if admitted and (unnamed := _unnamed(validated, texts)):
+            change = ReferenceChange.read(mirror, config, candidate, validated["fail_to_pass"])
+            problem = problem_of(mirror, candidate, validated, change, texts)
+            if unnamed := _unnamed(validated, problem):
                 yield LeftOut(candidate_id, FreezeReason.INTERFACE_NOT_NAMED, unnamed)
                 continue
-            item = _task(config, bench.mirror(config.name), candidate, validated, image, texts)
+            item = _task(config, candidate, validated, image, change, problem)
             yield _inexact(scratch, item) or item
 
 
-def _problem(candidate: Row, terse: dict[str, str]) -> Problem:
-    return Problem(
-        source=candidate["problem_source"],
-        original=problem_text(candidate["problem_text"], candidate["commit"]),
-        terse=terse.get(candidate["candidate_id"]),
-    )
-
-
 def _unnamed(validated: Row, problem: Problem) -> str:
-    """What keeps a `compile_only` candidate from being a task, as text; empty when its texts name the interface."""
+    """What keeps a `compile_only` candidate from being a task, as text; empty when its prompts name the interface."""
+    if validated["validation_class"] != ValidationClass.COMPILE_ONLY:
+        return ""
     names = validated["missing_names"] or []
     if not names or not validated["fail_to_pass"]:
         return "which names its tests miss could not be read from their errors"
-    for mode, text in (("problem", problem.original), ("terse", problem.terse)):
-        missing = names_not_in(text, names) if text is not None else []
+    for mode, text in problem.texts().items():
+        missing = names_not_in("\n".join((text, *problem.criteria)), names)
         if missing:
-            return f"its {mode} text does not name {', '.join(missing)}"
+            return f"its {_MODE_NAMES[mode]} text does not name {', '.join(missing)}"
     return ""
 
 
@@ -171,27 +162,19 @@ def _inexact(scratch: ScratchObjects, item: TaskWithPatches) -> LeftOut | None:
 
 def _task(
     config: RepositoryConfig,
-    mirror: Repository,
     candidate: Row,
     validated: Row,
     image: Row,
+    change: ReferenceChange,
     problem: Problem,
 ) -> TaskWithPatches:
-    rules = path_rules(config)
-    parent, commit = candidate["parent"], candidate["commit"]
-    before, after = mirror.read_tree(parent), mirror.read_tree(commit)
-    changed = sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
-    tests = [path for path in changed if rules.kind_of(path) is FileKind.test]
-    gold = mirror.diff(parent, commit, [path for path in changed if path not in set(tests)])
-    test = mirror.diff(parent, commit, tests)
-    hidden = find_hidden_tests(mirror, parent, tests, validated["fail_to_pass"])
     task = Task(
         task_id=candidate["candidate_id"],
         repository=config.name,
         number=candidate["number"],
         title=candidate["subject"],
-        commit=commit,
-        parent=parent,
+        commit=candidate["commit"],
+        parent=candidate["parent"],
         author_date=candidate["author_date"].isoformat(),
         merge_date=candidate["merge_date"].isoformat(),
         shape=candidate["shape"],
@@ -202,7 +185,7 @@ def _task(
         fail_to_pass=tuple(validated["fail_to_pass"]),
         pass_to_pass=tuple(validated["pass_to_pass"]),
         quarantined=tuple(validated["quarantined"]),
-        test_files=tuple(quote_from_bytes(path) for path in tests),
+        test_files=tuple(quote_from_bytes(path) for path in change.tests),
         path_globs=PathGlobs(**config.paths.model_dump()),
         runner=RunnerSpec(**config.runner.model_dump()),
         environment=EnvironmentSpec(
@@ -216,14 +199,14 @@ def _task(
         ),
         provisional=validated["provisional"],
         validated_on=tuple(validated["validated_on"]),
-        gold_patch_sha256=hashlib.sha256(gold).hexdigest(),
-        test_patch_sha256=hashlib.sha256(test).hexdigest(),
+        gold_patch_sha256=hashlib.sha256(change.gold).hexdigest(),
+        test_patch_sha256=hashlib.sha256(change.test).hexdigest(),
         interface_named=validated["validation_class"] == ValidationClass.COMPILE_ONLY,
-        hidden_tests=tuple(map(quote_from_bytes, hidden.paths)),
-        hidden_tests_before=hidden.earlier_versions,
+        hidden_tests=tuple(map(quote_from_bytes, change.hidden.paths)),
+        hidden_tests_before=change.hidden.earlier_versions,
         suite_files=_suite_files(validated),
     )
-    return TaskWithPatches(task, gold, test)
+    return TaskWithPatches(task, change.gold, change.test)
 
 
 def _suite_files(validated: Row) -> tuple[str, ...] | None:

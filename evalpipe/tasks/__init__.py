@@ -2,6 +2,7 @@
 
 from evalpipe.tasks.added_change import AddedChange, AddedChangeWrong, added_change
 from evalpipe.tasks.capture import CapturedPatch, capture_patch
+from evalpipe.tasks.criteria import Criterion, Decision, Decisions, criteria_path, decisions_of, with_proposals
 from evalpipe.tasks.files import TreeFile, read_files
 from evalpipe.tasks.frozen_set import (
     LoadedTaskSet,
@@ -19,6 +20,7 @@ from evalpipe.tasks.record import (
     EnvironmentSpec,
     PathGlobs,
     Problem,
+    PromptFinding,
     PromptMode,
     RunnerSpec,
     Task,
@@ -26,7 +28,8 @@ from evalpipe.tasks.record import (
 )
 from evalpipe.tasks.sampling import SampleTooLarge, Sampling
 from evalpipe.tasks.task_checks import task_problems, tree_problem
-from evalpipe.tasks.task_set import TaskWithPatches, freeze, terse_texts
+from evalpipe.tasks.task_set import TaskWithPatches, freeze, terse_path, terse_texts
+from evalpipe.tasks.terse_draft import terse_draft
 from evalpipe.tasks.trees import (
     PATCH_BYTES,
     GradedTree,
@@ -42,6 +45,9 @@ __all__ = [
     "AddedChange",
     "AddedChangeWrong",
     "CapturedPatch",
+    "Criterion",
+    "Decision",
+    "Decisions",
     "EnvironmentSpec",
     "GradedTree",
     "LoadedTaskSet",
@@ -49,6 +55,7 @@ __all__ = [
     "PatchRefused",
     "PathGlobs",
     "Problem",
+    "PromptFinding",
     "PromptMissing",
     "PromptMode",
     "RunnerSpec",
@@ -64,6 +71,8 @@ __all__ = [
     "added_change",
     "before_tree",
     "capture_patch",
+    "criteria_path",
+    "decisions_of",
     "find_hidden_tests",
     "freeze",
     "frozen_sets",
@@ -78,6 +87,9 @@ __all__ = [
     "read_files",
     "surplus_files",
     "task_problems",
+    "terse_draft",
+    "terse_path",
     "terse_texts",
     "tree_problem",
+    "with_proposals",
 ]

@@ -28,6 +28,10 @@ class LeakKind(StrEnum):
     LITERAL = "literal"
 
 
+NAMES = (LeakKind.FUNCTION, LeakKind.IDENTIFIER)
+"""What a task may have to name: an interface that its tests use, and that nobody could guess."""
+
+
 @dataclass(frozen=True, slots=True)
 class Leak:
     """One thing that a text names, as the text has it."""

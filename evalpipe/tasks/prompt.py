@@ -1,5 +1,6 @@
 """The text that an agent gets."""
 
+import json
 import re
 from collections.abc import Iterable
 
@@ -39,7 +40,14 @@ def prompt(task: Task, mode: PromptMode, test_command: str) -> str:
             f"before freezing, or take `{mode}` out of the sweep's modes"
         )
     return (
-        f"{text.rstrip()}\n\n"
+        f"{text.rstrip()}\n\n{_criteria(text, task.problem.criteria)}"
         "Change the code in the current directory so that this is done. "
         f"The tests run with `{test_command}`. There is no network. Do not wait for an answer.\n"
     )
+
+
+def _criteria(text: str, criteria: Iterable[str]) -> str:
+    """Those of the accepted criteria that a text does not tell, as a paragraph of it."""
+    # JSON strings show what a reader cannot see, and where a value ends.
+    lines = [f"- {json.dumps(value, ensure_ascii=False)}\n" for value in criteria if value not in text]
+    return f"These exact values are expected:\n{''.join(lines)}\n" if lines else ""

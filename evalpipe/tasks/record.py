@@ -56,12 +56,33 @@ _FROZEN: dict[str, Any] = {}
 """The context in which a record is written to a file."""
 
 
+class PromptFinding(_Record):
+    """Something of the reference change that a text names; `kind` is one of the leak linter's."""
+
+    mode: PromptMode
+    kind: str
+    named: str
+
+
 class Problem(_Record):
-    """The problem texts. `source` is where `original` came from: issue, pull_request, commit_message or task_file."""
+    """The problem texts. `source` is where `original` came from: issue, pull_request, commit_message or task_file.
+
+    `criteria` are values that the tests ask for and that the author adds to the prompt; `undecided_criteria` are those
+    that neither a text nor the code before the change tells, and of which the author said nothing. `lint` is what the
+    texts name of the reference change; None in sets that were frozen before they were read for it.
+    """
 
     source: str
     original: str
     terse: str | None = None
+    criteria: tuple[str, ...] = _added(())
+    undecided_criteria: tuple[str, ...] = _added(())
+    lint: tuple[PromptFinding, ...] | None = _added(None)
+
+    def texts(self) -> dict[PromptMode, str]:
+        """The text of each mode that there is."""
+        both = {PromptMode.ORIGINAL: self.original, PromptMode.TERSE: self.terse}
+        return {mode: text for mode, text in both.items() if text is not None}
 
 
 class PathGlobs(_Record):

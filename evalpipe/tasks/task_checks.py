@@ -6,11 +6,9 @@ from urllib.parse import unquote_to_bytes
 
 from evalpipe.history import CommitMissing, PatchDoesNotApply, ScratchObjects, TreeNotWritten
 from evalpipe.tasks.frozen_set import SetProblem, SetProblemKind
-from evalpipe.tasks.leak_lint import LeakKind, answer_of, leaks
+from evalpipe.tasks.leak_lint import NAMES, answer_of, leaks
 from evalpipe.tasks.record import Task
 from evalpipe.tasks.trees import PATCH_BYTES
-
-_NAMES = (LeakKind.FUNCTION, LeakKind.IDENTIFIER)
 
 
 def task_problems(task: Task, gold_patch: bytes, test_patch: bytes) -> Iterator[SetProblem]:
@@ -81,9 +79,12 @@ def _terse_problems(task: Task, gold_patch: bytes, test_patch: bytes) -> Iterato
         return
     if not terse.strip():
         yield SetProblem(SetProblemKind.TERSE_TEXT, "its terse text is empty")
-    answer = answer_of(task.commit, task.number, gold_patch, test_patch)
     # Such a task cannot be solved without the names of its interface.
-    found = [leak for leak in leaks(terse, answer) if not (task.interface_named and leak.kind in _NAMES)]
+    found = [
+        leak
+        for leak in leaks(terse, answer_of(task.commit, task.number, gold_patch, test_patch))
+        if not (task.interface_named and leak.kind in NAMES)
+    ]
     if found:
         named = ", ".join(f"{leak.kind.value} {leak.named!r}" for leak in found)
         yield SetProblem(SetProblemKind.TERSE_TEXT, f"its terse text names what the change is made of ({named})")

@@ -75,6 +75,11 @@ def freeze(
     return record
 
 
+def terse_path(folder: Path, task_id: str) -> Path:
+    """Where the terse text of a task lies in the folder of a set."""
+    return folder / "terse" / f"{task_id}.md"
+
+
 def terse_texts(folder: Path) -> dict[str, str]:
     """Terse texts that people wrote for a set: `terse/<task_id>.md` in its folder."""
     return {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("terse/*.md"))}

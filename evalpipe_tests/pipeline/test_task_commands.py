@@ -44,6 +44,7 @@ def _partitions(tiny: TinyWorkspace, monkeypatch: pytest.MonkeyPatch) -> list[st
         return list(instance.get_dynamic_partitions(str(CANDIDATES.name)))
 
 
+@pytest.mark.slow
 def test_freeze_tells_rule_and_what_was_left_out(copied: Copied, frozen: Walk) -> None:
     tiny = copied(frozen)
     assert "left out: 1 no_signal" in frozen.answers["freeze"].out
@@ -114,6 +115,7 @@ def test_check_lists_every_problem_and_ends_with_1(copied: Copied, frozen: Walk)
     assert "there are: tiny" in unknown.err
 
 
+@pytest.mark.slow
 def test_comparison_of_two_sets(copied: Copied, frozen: Walk) -> None:
     tiny = copied(frozen)
     tiny.succeed("freeze", "one", "--provisional", "--sample", "1", "--seed", "7")
@@ -159,3 +161,22 @@ def test_a_wrong_task_file_is_told_and_nothing_is_kept(copied: Copied, mined: Wa
     assert "is not in the mirror of shop" in done.err
     assert not (tiny.root / "data/tasks").exists()
     assert json.loads(tiny.succeed("mine", "--json").out)["funnel"].get("added") is None
+
+
+@pytest.mark.slow
+def test_prompts_are_drafted_before_a_freeze_and_told_at_it(copied: Copied, frozen: Walk) -> None:
+    tiny = copied(frozen)
+    drafted = tiny.succeed("prompts", "draft", "next")
+    assert "2 tasks, " in drafted.out
+    folder = tiny.workspace.task_sets_dir / "next"
+    told = tiny.succeed("freeze", "next", "--provisional")
+    tasks = load_task_set(folder).tasks
+    assert {path.stem for path in folder.glob("terse/*.md")} == {
+        task_id for task_id, task in tasks.items() if task.problem.terse
+    }
+    undecided = {task_id for task_id, task in tasks.items() if task.problem.undecided_criteria}
+    assert undecided == {path.stem for path in folder.glob("criteria/*.yaml")}
+    assert all(f"  {task_id}: " in told.out for task_id in undecided)
+    refused = tiny.call("prompts", "draft", "next")
+    assert refused.code == 1
+    assert "is frozen, and its prompts with it" in refused.err

@@ -10,8 +10,11 @@ INSTALLED := .venv/.installed
 demo: $(INSTALLED)
 	$(BIN)/evalpipe demo
 
+# A process for each core, of which each takes whole files: what a file sets up is made once.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+
 test: $(INSTALLED)
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -21,7 +24,7 @@ lint: $(INSTALLED)
 
 # The quick part: lint, types, import rules, and the tests that take seconds and no engine. Under two minutes.
 check: lint
-	$(BIN)/python -m pytest -m "not slow and not docker"
+	$(PYTEST) -m "not slow and not docker"
 
 ui: $(INSTALLED)
 	$(BIN)/evalpipe ui

@@ -122,6 +122,7 @@ def test_init_overwrites_nothing(tmp_path: Path) -> None:
         (["--workspace", "nowhere", "status"], "nowhere"),
     ],
 )
+@pytest.mark.slow
 def test_an_unknown_name_is_named_with_what_would_be_right(arguments: list[str], said: str, frozen: Walk) -> None:
     done = frozen.tiny.call(*arguments)
     assert (done.code, done.out) == (2, "")
@@ -129,6 +130,7 @@ def test_an_unknown_name_is_named_with_what_would_be_right(arguments: list[str],
     assert "Traceback" not in done.err
 
 
+@pytest.mark.slow
 def test_an_unknown_sandbox_is_named_with_what_would_be_right(frozen: Walk) -> None:
     done = frozen.tiny.call("run", "small", variables={"EVALPIPE_SANDBOX": "podman"})
     assert (done.code, done.out) == (2, "")
@@ -136,6 +138,7 @@ def test_an_unknown_sandbox_is_named_with_what_would_be_right(frozen: Walk) -> N
     assert "auto, docker or process" in done.err
 
 
+@pytest.mark.slow
 def test_docker_that_was_asked_for_is_not_replaced_in_silence(frozen: Walk) -> None:
     nowhere = {"EVALPIPE_SANDBOX": "docker", "DOCKER_HOST": "unix:///nowhere/docker.sock"}
     done = frozen.tiny.call("run", "small", variables=nowhere)
@@ -163,6 +166,7 @@ def test_mining_warns_of_a_category_that_means_no_change(copied: Copied, mined: 
         assert "#987" not in done.out
 
 
+@pytest.mark.slow
 def test_freezing_asks_for_a_second_day_or_for_the_mark(copied: Copied, frozen: Walk) -> None:
     tiny = copied(frozen)
     done = tiny.call("freeze", "another")
@@ -172,6 +176,7 @@ def test_freezing_asks_for_a_second_day_or_for_the_mark(copied: Copied, frozen: 
     assert "provisional" in tiny.succeed("freeze", "another", "--provisional").out
 
 
+@pytest.mark.slow
 def test_a_frozen_set_is_never_replaced(copied: Copied, frozen: Walk) -> None:
     tiny = copied(frozen)
     assert tiny.succeed("freeze", "tiny", "--provisional").out == frozen.answers["freeze"].out
@@ -214,6 +219,7 @@ def test_a_stage_before_its_time_names_the_one_that_comes_first(
     assert "Traceback" not in done.err
 
 
+@pytest.mark.slow
 def test_grading_before_running_names_the_command(copied: Copied, frozen: Walk) -> None:
     done = copied(frozen).call("grade", "small", "--agent", "half")
     assert (done.code, done.out) == (1, "")
@@ -221,6 +227,7 @@ def test_grading_before_running_names_the_command(copied: Copied, frozen: Walk) 
     assert "`evalpipe run small` makes it" in done.err
 
 
+@pytest.mark.slow
 def test_one_agent_alone(begun: Walk) -> None:
     assert begun.next_steps["run"] == ["evalpipe run small"]
     agents = begun.status["run"]["sweeps"][0]["agents"]
@@ -228,6 +235,7 @@ def test_one_agent_alone(begun: Walk) -> None:
     assert counts == {"reference": 0, "empty": 4, "half": 0}
 
 
+@pytest.mark.slow
 def test_every_machine_answer_is_one_json_document(finished: Walk) -> None:
     for arguments in (["status"], ["doctor"], ["mine", "--dry-run"], ["report", "small"]):
         done = finished.tiny.call(*arguments, "--json")
@@ -235,6 +243,7 @@ def test_every_machine_answer_is_one_json_document(finished: Walk) -> None:
         assert len(done.out.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_deleting_dagsters_state_loses_nothing(frozen: Walk) -> None:
     """The lake is the truth; Dagster's own memory can be deleted."""
     tiny = frozen.tiny  # no copy: only where it was built is an environment found again

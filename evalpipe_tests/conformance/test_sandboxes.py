@@ -342,6 +342,7 @@ def test_a_file_of_gigabytes_of_nothing_is_refused_unread(place: Place) -> None:
 # Limits
 
 
+@pytest.mark.slow
 def test_the_deadline_ends_background_children_too(place: Place) -> None:
     script = """
         trap '' TERM HUP
@@ -505,6 +506,7 @@ def test_nothing_is_left_after_an_exception_in_the_with_block(place: Place) -> N
     assert place.leftovers() == 0
 
 
+@pytest.mark.slow
 def test_an_exception_of_a_signal_handler_ends_the_run(place: Place) -> None:
     """This is how Dagster cancels: its handler raises in the main thread."""
 

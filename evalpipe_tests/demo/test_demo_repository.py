@@ -158,6 +158,7 @@ def test_building_again_does_nothing(repository: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [lambda git_folder: (git_folder / STAMP_FILE).unlink(), shutil.rmtree])
+@pytest.mark.slow
 def test_a_half_built_repository_is_built_anew(tmp_path: Path, damage: Callable[[Path], None]) -> None:
     destination = tmp_path / "repository"
     build_demo_repository(DEMO, destination)
@@ -167,6 +168,7 @@ def test_a_half_built_repository_is_built_anew(tmp_path: Path, damage: Callable[
     assert list(tmp_path.iterdir()) == [destination]
 
 
+@pytest.mark.slow
 def test_an_edited_history_is_built_anew(tmp_path: Path, source: Path) -> None:
     build_demo_repository(source, tmp_path / "repository")
     history = source / "history.toml"

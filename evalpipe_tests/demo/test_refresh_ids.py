@@ -31,6 +31,7 @@ CHANGE = {
 }
 
 
+@pytest.mark.slow
 def test_a_change_added_at_the_end_gets_its_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = Path(shutil.copytree(expectations.DEMO, tmp_path / "source"))
     monkeypatch.setattr(expectations, "DEMO", source)

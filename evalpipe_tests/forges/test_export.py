@@ -74,6 +74,7 @@ def killed_after(caller: Caller, requests: int, monkeypatch: pytest.MonkeyPatch)
             return
 
 
+@pytest.mark.slow
 def test_killed_at_any_request_the_next_call_goes_on(
     caller: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,6 +123,7 @@ def test_a_project_without_items_makes_an_empty_file(caller: Caller) -> None:
     assert caller.export().changed == 0
 
 
+@pytest.mark.slow
 def test_a_torn_journal_line_is_read_again(caller: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     caller.forge.items = many()
     killed_after(caller, 6 if caller.forge.path == "team/shop" else 90, monkeypatch)

@@ -155,6 +155,7 @@ def test_patch_gets_its_verdict(grader: Grader, name: str) -> None:
         unmet.message.encode()  # what is kept must be storable
 
 
+@pytest.mark.slow
 def test_empty_patch_fails_its_fail_to_pass_test(grader: Grader) -> None:
     judgement = grader.grade(b"").judgement
     assert judgement.verdict is Verdict.FAIL_TO_PASS_FAILED
@@ -163,6 +164,7 @@ def test_empty_patch_fails_its_fail_to_pass_test(grader: Grader) -> None:
     assert "assert 11 == 12" in judgement.unmet_tests[0].message
 
 
+@pytest.mark.slow
 def test_sleeping_patch_is_stopped_at_the_deadline(grader: Grader) -> None:
     sleeping = grader.patch({b"clock.py": b"import time\n\n\ndef noon():\n    time.sleep(600)\n"})
     environment = grader.task.environment.model_copy(update={"test_timeout_s": 5.0})
@@ -171,6 +173,7 @@ def test_sleeping_patch_is_stopped_at_the_deadline(grader: Grader) -> None:
     assert 5 <= grading.seconds < 30
 
 
+@pytest.mark.slow
 def test_paths_that_do_not_count_are_named(grader: Grader) -> None:
     grading = grader.grade(grader.patch({**CHANGE, b"conftest.py": FORGING_CONFTEST}))
     assert grading.judgement.resolved

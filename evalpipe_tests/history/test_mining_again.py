@@ -52,6 +52,7 @@ def everything(clock: Builder) -> None:
     clock.commit({b"src/a.py": b"2\n", b"tests/test_a.py": b"2\n"}, "Repair (#21)")
 
 
+@pytest.mark.slow
 def test_two_looks_say_what_one_says_wherever_the_first_ended(clock: Builder) -> None:
     everything(clock)
     tip = clock.branches["main"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from evalpipe_tests.made_once import made_once
 from evalpipe_tests.pipeline.workspaces import Finished, TinyWorkspace, copy_of, make_workspace
 
 
@@ -32,43 +33,60 @@ class Walk:
 @pytest.fixture(scope="session")
 def mined(tmp_path_factory: pytest.TempPathFactory) -> Walk:
     """A workspace that is mined."""
-    walk = Walk(make_workspace(tmp_path_factory.mktemp("tiny") / "workspace"))
-    walk.look("init")
-    walk.step("mine", "--json")
-    return walk
+
+    def make(folder: Path) -> Walk:
+        walk = Walk(make_workspace(folder / "workspace"))
+        walk.look("init")
+        walk.step("mine", "--json")
+        return walk
+
+    return made_once(tmp_path_factory, "tiny-mined", make)
 
 
 @pytest.fixture(scope="session")
 def frozen(mined: Walk, tmp_path_factory: pytest.TempPathFactory) -> Walk:
     """A workspace with the frozen set `tiny` of two tasks, and its environment."""
-    root = tmp_path_factory.mktemp("frozen") / "workspace"
-    walk = Walk(copy_of(mined.tiny, root), dict(mined.answers), dict(mined.next_steps), dict(mined.status))
-    walk.step("validate", "--same-day", "--json")
-    walk.step("freeze", "tiny", "--provisional")
-    return walk
+
+    def make(folder: Path) -> Walk:
+        walk = _copied(mined, folder / "workspace")
+        walk.step("validate", "--same-day", "--json")
+        walk.step("freeze", "tiny", "--provisional")
+        return walk
+
+    return made_once(tmp_path_factory, "tiny-frozen", make)
 
 
 @pytest.fixture(scope="session")
 def begun(frozen: Walk, tmp_path_factory: pytest.TempPathFactory) -> Walk:
     """A workspace whose set is calibrated, and of whose sweep `small` only the agent `empty` is run."""
-    root = tmp_path_factory.mktemp("begun") / "workspace"
-    walk = Walk(copy_of(frozen.tiny, root), dict(frozen.answers), dict(frozen.next_steps), dict(frozen.status))
-    walk.step("run", "small", "--agent", "empty")
-    return walk
+
+    def make(folder: Path) -> Walk:
+        walk = _copied(frozen, folder / "workspace")
+        walk.step("run", "small", "--agent", "empty")
+        return walk
+
+    return made_once(tmp_path_factory, "tiny-begun", make)
 
 
 @pytest.fixture(scope="session")
 def finished(begun: Walk, tmp_path_factory: pytest.TempPathFactory) -> Walk:
     """A workspace whose sweep `small` is run, graded and reported."""
-    root = tmp_path_factory.mktemp("finished") / "workspace"
-    walk = Walk(copy_of(begun.tiny, root), dict(begun.answers), dict(begun.next_steps), dict(begun.status))
-    walk.step("run", "small")
-    walk.step("grade", "small")
-    walk.step("report", "small", "--json")
-    return walk
+
+    def make(folder: Path) -> Walk:
+        walk = _copied(begun, folder / "workspace")
+        walk.step("run", "small")
+        walk.step("grade", "small")
+        walk.step("report", "small", "--json")
+        return walk
+
+    return made_once(tmp_path_factory, "tiny-finished", make)
 
 
 @pytest.fixture
 def copied(tmp_path: Path) -> Callable[[Walk], TinyWorkspace]:
     """Makes a copy of a station for one test."""
     return lambda walk: copy_of(walk.tiny, tmp_path / "workspace")
+
+
+def _copied(walk: Walk, root: Path) -> Walk:
+    return Walk(copy_of(walk.tiny, root), dict(walk.answers), dict(walk.next_steps), dict(walk.status))

@@ -19,6 +19,8 @@ from evalpipe_tests.history.builder import Builder, git
 from evalpipe_tests.pipeline.stations import Walk
 from evalpipe_tests.pipeline.workspaces import Finished, TinyWorkspace
 
+pytestmark = pytest.mark.slow
+
 Copied = Callable[[Walk], TinyWorkspace]
 
 
@@ -203,7 +205,8 @@ def test_docker_results_are_not_replaced_without_an_engine(copied: Copied, froze
     pq.write_table(table.set_column(column, table.schema.field(column), pa.array(["docker"])), images)
     before = _lake(tiny)
     nowhere = {"EVALPIPE_SANDBOX": "auto", "DOCKER_HOST": "unix:///nowhere/docker.sock"}
-    _refused(tiny.call("validate", "--same-day", "--json", variables=nowhere), 1, "no Docker engine answers", "start it")
+    answer = tiny.call("validate", "--same-day", "--json", variables=nowhere)
+    _refused(answer, 1, "no Docker engine answers", "start it")
     assert _lake(tiny) == before
 
 

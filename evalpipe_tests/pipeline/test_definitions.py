@@ -22,6 +22,7 @@ from evalpipe_tests.pipeline.workspaces import TinyWorkspace
 TOP = Path(__file__).parents[2]
 AGENTS = ("broad", "empty", "reference", "steady")
 Copied = Callable[[Walk], TinyWorkspace]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +144,6 @@ def test_an_agents_code_version_follows_its_file(copied: Copied, frozen: Walk) -
     assert before != build_definitions(tiny.workspace).resolve_asset_graph().get(key).code_version
 
 
-@pytest.mark.slow
 def test_dagster_validates_the_definitions_of_this_repository(repository_workspace: Workspace) -> None:
     root = repository_workspace.root
     (root / "data/state").mkdir(exist_ok=True)

@@ -18,6 +18,8 @@ from evalpipe.tasks import load_task_set
 from evalpipe_tests.pipeline.stations import Walk
 from evalpipe_tests.pipeline.workspaces import TinyWorkspace
 
+pytestmark = pytest.mark.slow
+
 Copied = Callable[[Walk], TinyWorkspace]
 
 

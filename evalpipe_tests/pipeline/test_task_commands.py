@@ -79,12 +79,14 @@ def _says_the_same_in_dagster(tiny: TinyWorkspace) -> None:
 
 
 @pytest.mark.parametrize("options", [("--sample", "1"), ("--seed", "1"), ("--sample", "0", "--seed", "1")])
+@pytest.mark.slow
 def test_half_of_a_sample_is_wrong_use(frozen: Walk, options: tuple[str, ...]) -> None:
     done = frozen.tiny.call("freeze", "none", *options)
     assert done.code == 2
     assert "--sample" in done.err
 
 
+@pytest.mark.slow
 def test_check_of_a_set_in_order_ends_with_0(frozen: Walk) -> None:
     done = frozen.tiny.succeed("tasks", "check", "tiny")
     assert done.out.startswith("task set tiny: 2 tasks, revision ")
@@ -93,6 +95,7 @@ def test_check_of_a_set_in_order_ends_with_0(frozen: Walk) -> None:
     assert (document["name"], document["tasks"], document["problems"], document["notes"]) == ("tiny", 2, [], [])
 
 
+@pytest.mark.slow
 def test_check_lists_every_problem_and_ends_with_1(copied: Copied, frozen: Walk) -> None:
     tiny = copied(frozen)
     folder = tiny.workspace.task_sets_dir / "tiny"

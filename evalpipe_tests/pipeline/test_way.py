@@ -1,8 +1,14 @@
 """The whole way of a tiny workspace by the command line: what each command answers, and what status says next."""
 
 import json
+from collections.abc import Callable
+
+import pytest
 
 from evalpipe_tests.pipeline.stations import Walk
+from evalpipe_tests.pipeline.workspaces import TinyWorkspace
+
+pytestmark = pytest.mark.slow
 
 
 def test_status_names_the_next_step_all_along_the_way(finished: Walk) -> None:
@@ -86,3 +92,15 @@ def test_a_second_time_does_nothing_again(finished: Walk) -> None:
     finished.tiny.succeed("grade", "small")
     assert finished.tiny.gate.begun() == begun
     assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_regrading_runs_no_agent_and_tells_what_changed(
+    finished: Walk, copied: Callable[[Walk], TinyWorkspace]
+) -> None:
+    tiny = copied(finished)
+    runs = {path: path.read_bytes() for path in (tiny.lake / "agent_runs").rglob("*.parquet")}
+    begun = tiny.gate.begun()
+    done = tiny.succeed("grade", "small", "--regrade", "--agent", "reference")
+    assert "small: 0 of 2 verdicts changed" in done.out
+    assert tiny.gate.begun() == begun + 2
+    assert {path: path.read_bytes() for path in runs} == runs

@@ -105,6 +105,7 @@ TESTS = st.fixed_dictionaries(
 
 
 @given(st.binary() | JSON.map(lambda value: json.dumps(value).encode()) | st.lists(TESTS).map(lambda t: document(*t)))
+@pytest.mark.slow
 def test_any_content_is_read_or_refused(content: bytes) -> None:
     try:
         tests = read_ctrf(content)

@@ -167,6 +167,7 @@ def test_a_large_file_takes_little_memory_and_short_messages() -> None:
     assert peak < 6 * len(content)
 
 
+@pytest.mark.slow
 def test_more_cases_than_any_suite_has_are_damage() -> None:
     with pytest.raises(DamagedXml, match="more than"):
         read_junit_xml(b"<testsuite>" + b"<testcase/>" * 600_000 + b"</testsuite>")

@@ -292,6 +292,7 @@ RECORDS = st.fixed_dictionaries(
 
 
 @given(st.binary() | st.lists(RECORDS, max_size=6).map(lambda records: lines(*records)))
+@pytest.mark.slow
 def test_no_content_makes_the_reader_raise(content: bytes) -> None:
     for report in (content, lines(*ran("t")) + content, content + lines(*END)):
         assert read_report(report, CANARY, KEY).status in set(RunStatus)

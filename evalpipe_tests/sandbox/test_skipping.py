@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 TEST = f"{__file__.removesuffix('test_skipping.py')}test_docker.py::test_a_program_made_in_tmp_runs"
 
 
@@ -19,12 +21,14 @@ def run_suite(**env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_last_line_counts_what_was_skipped() -> None:
     done = run_suite(EVALPIPE_REQUIRE_DOCKER="0")
     assert done.returncode == 0
     assert done.stdout.splitlines()[-1].startswith("1 Docker tests skipped: no Docker engine answers")
 
 
+@pytest.mark.slow
 def test_where_docker_is_required_a_missing_engine_fails() -> None:
     done = run_suite(EVALPIPE_REQUIRE_DOCKER="1")
     assert done.returncode == 1

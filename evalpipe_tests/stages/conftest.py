@@ -12,6 +12,7 @@ from evalpipe.stages.images import build_images
 from evalpipe.stages.judging import judge_candidates
 from evalpipe.stages.mining import mine_repository
 from evalpipe.stages.validating import ValidationPass, validate_candidate
+from evalpipe_tests.made_once import made_once
 from evalpipe_tests.stages.workspaces import TestBench, lay_workspace
 
 
@@ -30,32 +31,40 @@ def validate_all(bench: TestBench, validation_pass: ValidationPass, *, same_day:
 
 @pytest.fixture(scope="session")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("environment") / "host"
+    return made_once(tmp_path_factory, "stages-environment", lambda folder: folder / "host")
 
 
 @pytest.fixture(scope="session")
 def mined_root(tmp_path_factory: pytest.TempPathFactory, environment: Path) -> Path:
     """A workspace that is mined, with its environment built."""
-    root = tmp_path_factory.mktemp("mined") / "workspace"
-    lay_workspace(root)
-    bench = TestBench(root, environment)
-    mine_repository(bench, bench.repository)
-    build_images(bench, bench.repository)
-    return root
+
+    def make(folder: Path) -> Path:
+        root = folder / "workspace"
+        lay_workspace(root)
+        bench = TestBench(root, environment)
+        mine_repository(bench, bench.repository)
+        build_images(bench, bench.repository)
+        return root
+
+    return made_once(tmp_path_factory, "stages-mined", make)
 
 
 @pytest.fixture(scope="session")
 def frozen_root(tmp_path_factory: pytest.TempPathFactory, mined_root: Path, environment: Path) -> Path:
     """A workspace validated on two days, with the frozen set `q`."""
-    root = tmp_path_factory.mktemp("frozen") / "workspace"
-    shutil.copytree(mined_root, root)
-    bench = TestBench(root, environment)
-    validate_all(bench, ValidationPass.FIRST)
-    bench.days_later(1)
-    validate_all(bench, ValidationPass.SECOND)
-    judge_candidates(bench, bench.repository)
-    freeze_task_set(bench, "q", [bench.repository], provisional=False)
-    return root
+
+    def make(folder: Path) -> Path:
+        root = folder / "workspace"
+        shutil.copytree(mined_root, root)
+        bench = TestBench(root, environment)
+        validate_all(bench, ValidationPass.FIRST)
+        bench.days_later(1)
+        validate_all(bench, ValidationPass.SECOND)
+        judge_candidates(bench, bench.repository)
+        freeze_task_set(bench, "q", [bench.repository], provisional=False)
+        return root
+
+    return made_once(tmp_path_factory, "stages-frozen", make)
 
 
 @pytest.fixture

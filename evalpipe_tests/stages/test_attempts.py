@@ -57,6 +57,7 @@ def test_sample_is_attempted_once(frozen: TestBench) -> None:
     ("script", "outcome"),
     [("exit 3", "agent_crashed"), ("true", "empty_patch"), ("sleep 60", "timeout")],
 )
+@pytest.mark.slow
 def test_failure_of_an_agent_counts_and_is_not_repeated(frozen: TestBench, script: str, outcome: str) -> None:
     frozen.rewrite("data/sweeps/spring.yaml", "timeout_s: 30", "timeout_s: 1")
     part, key = part_of(frozen), first_key(frozen)

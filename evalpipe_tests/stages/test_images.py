@@ -249,6 +249,7 @@ def test_missing_base_is_one_row_with_what_to_do(bench: PinsBench) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_dead_engine_ends_the_stage_and_keeps_the_rows(bench: PinsBench, monkeypatch: pytest.MonkeyPatch) -> None:
     before = build_images(bench, bench.repository, newest=2)
 
@@ -282,6 +283,7 @@ def test_images_of_rows_and_of_frozen_sets_are_needed(frozen: TestBench) -> None
     assert frozen.needed_images() is None
 
 
+@pytest.mark.slow
 def test_interrupt_ends_the_builds_that_run_and_begins_no_other(
     bench: PinsBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,8 @@ from evalpipe.stages.bench import Workbench
 from evalpipe.stages.issues import export_issues, issues_path
 from evalpipe_tests.forges.server import TOKEN, FakeForge, FakeGitHub, FakeGitLab, FakeItem, Request, Response, serving
 
+pytestmark = pytest.mark.slow
+
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
 _CALL = (sys.executable, "-c", "from evalpipe.cli import main; main()")
 

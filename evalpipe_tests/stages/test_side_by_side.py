@@ -14,6 +14,8 @@ from evalpipe.stages.mining import mine_repository
 from evalpipe.stages.side_by_side import mine_ahead
 from evalpipe_tests.history.builder import Builder
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:

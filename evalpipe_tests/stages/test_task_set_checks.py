@@ -49,6 +49,7 @@ def test_without_its_mirror_a_set_is_checked_as_far_as_it_goes(old: OldBench) ->
     )
 
 
+@pytest.mark.slow
 def test_a_set_of_an_older_version_is_graded_and_its_verdicts_are_found_again(
     old: OldBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

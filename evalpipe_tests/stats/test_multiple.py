@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped]
 
@@ -19,7 +19,9 @@ def test_golden_values(p_values: list[float], adjusted: list[float]) -> None:
     assert holm(p_values) == pytest.approx(adjusted)
 
 
+@settings(max_examples=40)  # the oracle takes 20 ms
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+@pytest.mark.slow
 def test_equals_statsmodels(p_values: list[float]) -> None:
     oracle = multipletests(p_values, method="holm")[1]
     assert holm(p_values) == pytest.approx(list(oracle), abs=1e-12)

@@ -150,6 +150,7 @@ def test_name_that_git_holds_unsafe_is_refused(parent: Parent, path: bytes) -> N
         parent.capture({path: b"1\n"})
 
 
+@pytest.mark.slow
 def test_many_small_files_are_captured_in_time_that_grows_with_their_number(parent: Parent) -> None:
     changes: dict[bytes, File] = {b"many/%d/%d.txt" % (n % 50, n): b"%d\n" % n for n in range(20_000)}
     started = time.monotonic()

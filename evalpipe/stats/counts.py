@@ -5,6 +5,7 @@ computed, and no function of this folder sees single samples.
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +25,8 @@ class TaskCount:
     def rate(self) -> float:
         """The share of samples that passed, 0 to 1."""
         return self.passes / self.samples
+
+    @property
+    def exact_rate(self) -> Fraction:
+        """`rate` without rounding, for comparisons that have to be exact."""
+        return Fraction(self.passes, self.samples)

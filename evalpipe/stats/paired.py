@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
 
 import numpy as np
 from scipy import stats
@@ -52,17 +53,15 @@ class PairedComparison:
         return self.first_better + self.second_better
 
 
-def scaled_differences(pairs: Sequence[tuple[TaskCount, TaskCount]]) -> tuple[list[int], int]:
-    """Return the rate differences (second - first) as whole numbers, and the number to divide them by.
+def scaled_differences(differences: Sequence[Fraction]) -> tuple[list[int], int]:
+    """Return exact rate differences as whole numbers, and the number to divide them by.
 
     Whole numbers make "at least as extreme" an exact comparison.
     """
-    scale = math.lcm(*(count.samples for pair in pairs for count in pair)) if pairs else 1
-    differences = [
-        second.passes * (scale // second.samples) - first.passes * (scale // first.samples) for first, second in pairs
-    ]
-    common = math.gcd(scale, *differences)
-    return [difference // common for difference in differences], scale // common
+    scale = math.lcm(*(difference.denominator for difference in differences))
+    numbers = [difference.numerator * (scale // difference.denominator) for difference in differences]
+    common = math.gcd(scale, *numbers)
+    return [number // common for number in numbers], scale // common
 
 
 def sign_flip_p_value(differences: Sequence[int]) -> float:
@@ -124,10 +123,18 @@ def compare_paired(first: Mapping[str, TaskCount], second: Mapping[str, TaskCoun
     significance by the p value after Holm, never by the interval: the test is the stricter of the two.
     """
     shared = sorted(first.keys() & second.keys())
-    if not shared:
+    return compare_differences([second[task].exact_rate - first[task].exact_rate for task in shared])
+
+
+def compare_differences(differences: Sequence[Fraction]) -> PairedComparison | None:
+    """Compare by one exact difference (second - first) for each task; None without tasks.
+
+    For what is no plain difference of two agents, as a difference of gaps; see `compare_paired` else.
+    """
+    if not differences:
         return None
-    numbers, scale = scaled_differences([(first[task], second[task]) for task in shared])
-    differences = [number / scale for number in numbers]
+    numbers, scale = scaled_differences(differences)
+    values = [number / scale for number in numbers]
     second_better = sum(number > 0 for number in numbers)
     first_better = sum(number < 0 for number in numbers)
     discordant = first_better + second_better
@@ -136,14 +143,14 @@ def compare_paired(first: Mapping[str, TaskCount], second: Mapping[str, TaskCoun
     elif discordant * 2 * sum(map(abs, numbers)) <= _EXACT_CELLS:
         p_value, method = sign_flip_p_value(numbers), PairedMethod.EXACT
     else:
-        p_value, method = sampled_sign_flip_p_value(differences), PairedMethod.MONTE_CARLO
+        p_value, method = sampled_sign_flip_p_value(values), PairedMethod.MONTE_CARLO
     return PairedComparison(
-        tasks=len(shared),
-        difference=sum(numbers) / scale / len(shared),
-        interval=paired_t_interval(differences),
+        tasks=len(numbers),
+        difference=sum(numbers) / scale / len(numbers),
+        interval=paired_t_interval(values),
         p_value=p_value,
         method=method,
         first_better=first_better,
         second_better=second_better,
-        ties=len(shared) - discordant,
+        ties=len(numbers) - discordant,
     )

@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -74,8 +75,13 @@ def test_only_tasks_graded_for_both_count() -> None:
 
 
 def test_unequal_samples_are_compared_as_rates() -> None:
-    numbers, scale = scaled_differences([(TaskCount(1, 2), TaskCount(2, 3)), (TaskCount(0, 4), TaskCount(3, 4))])
-    assert [number / scale for number in numbers] == pytest.approx([2 / 3 - 1 / 2, 3 / 4])
+    first = {"a": TaskCount(1, 2), "b": TaskCount(0, 4)}
+    second = {"a": TaskCount(2, 3), "b": TaskCount(3, 4)}
+    found = compare_paired(first, second)
+    assert found is not None
+    assert found.difference == pytest.approx((2 / 3 - 1 / 2 + 3 / 4) / 2)
+    assert scaled_differences([Fraction(1, 6), Fraction(3, 4)]) == ([2, 9], 12)
+    assert scaled_differences([]) == ([], 1)
 
 
 def test_sample_numbers_without_a_small_multiple_fall_back_to_seeded_resampling() -> None:

@@ -1,0 +1,84 @@
+"""Which tasks tell agents apart: solved always, solved never, and how far each separates strong from weak agents."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from evalpipe.stats.counts import TaskCount
+
+# Twelve of twelve leave a true rate of .74 or more (Clopper-Pearson); four of four would leave .40.
+LEAST_SAMPLES = 12
+# A correlation over fewer agents is noise; the spread between them is given instead.
+LEAST_AGENTS = 5
+
+
+class TaskSignal(StrEnum):
+    """What a task says over all agents: nothing more when all or none of them solve it."""
+
+    SATURATED = "saturated"
+    DEAD = "dead"
+    INFORMATIVE = "informative"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDiscrimination:
+    """One task over all agents.
+
+    `spread` is the largest minus the smallest rate of an agent. `item_rest` is the correlation of an agent's rate on
+    this task with its mean on the others: negative ones make a task suspect. None with fewer than five agents, or
+    where nothing varies.
+    """
+
+    signal: TaskSignal
+    passes: int
+    samples: int
+    spread: float
+    item_rest: float | None
+
+
+def discriminate(agents: Sequence[Mapping[str, TaskCount]]) -> dict[str, TaskDiscrimination]:
+    """Return for each task that any agent was graded on how it tells them apart. Source: reference A10."""
+    tasks = dict.fromkeys(task for counts in agents for task in counts)
+    return {task: _of_task(task, agents) for task in tasks}
+
+
+def _of_task(task: str, agents: Sequence[Mapping[str, TaskCount]]) -> TaskDiscrimination:
+    graded = [counts for counts in agents if task in counts]
+    rates = [counts[task].rate for counts in graded]
+    passes = sum(counts[task].passes for counts in graded)
+    samples = sum(counts[task].samples for counts in graded)
+    return TaskDiscrimination(
+        signal=_signal(passes, samples),
+        passes=passes,
+        samples=samples,
+        spread=max(rates) - min(rates),
+        item_rest=_item_rest(task, graded, rates),
+    )
+
+
+def _signal(passes: int, samples: int) -> TaskSignal:
+    if 0 < passes < samples:
+        return TaskSignal.INFORMATIVE
+    if samples < LEAST_SAMPLES:
+        return TaskSignal.UNDECIDED
+    return TaskSignal.SATURATED if passes else TaskSignal.DEAD
+
+
+def _item_rest(task: str, graded: Sequence[Mapping[str, TaskCount]], rates: Sequence[float]) -> float | None:
+    if len(graded) < LEAST_AGENTS or any(len(counts) < 2 for counts in graded):
+        return None
+    rests = [
+        math.fsum(count.rate for other, count in counts.items() if other != task) / (len(counts) - 1)
+        for counts in graded
+    ]
+    return _correlation(rates, rests)
+
+
+def _correlation(left: Sequence[float], right: Sequence[float]) -> float | None:
+    mean_left, mean_right = math.fsum(left) / len(left), math.fsum(right) / len(right)
+    pairs = [(one - mean_left, other - mean_right) for one, other in zip(left, right, strict=True)]
+    scale = math.sqrt(math.fsum(one * one for one, _ in pairs) * math.fsum(other * other for _, other in pairs))
+    # Rates that are equal on paper may differ in their last bits.
+    return math.fsum(one * other for one, other in pairs) / scale if scale > 1e-12 else None

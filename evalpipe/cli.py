@@ -185,12 +185,23 @@ def run(workspace: Path | None, sweep: str, agents: Sequence[str]) -> None:
 @cli.command()
 @click.argument("sweep")
 @_agents
+@click.option("--regrade", is_flag=True, help="Also grade again what was graded before, and say which verdicts change.")
 @click.pass_obj
-def grade(workspace: Path | None, sweep: str, agents: Sequence[str]) -> None:
-    """Grade the attempts of SWEEP. Runs no agent; what was graded before is not graded again."""
+def grade(workspace: Path | None, sweep: str, agents: Sequence[str], regrade: bool) -> None:
+    """Grade the attempts of SWEEP. Runs no agent; what was graded before is not graded again without --regrade."""
+    from evalpipe.stages.gradings import stored_verdicts
+
     bench, config, chosen = _open_sweep(workspace, sweep, agents)
     _say_sandbox(bench)
-    open_driver(bench).grade(config, chosen)
+    before = stored_verdicts(bench, sweep, chosen) if regrade else {}
+    open_driver(bench).grade(config, chosen, regrade=regrade)
+    after = stored_verdicts(bench, sweep, chosen) if regrade else {}
+    changed = [key for key in before if after.get(key) != before[key]]
+    for key in changed:
+        agent, _, task_id, sample = key
+        click.echo(f"{agent} {task_id} {sample}: {before[key]} -> {after.get(key)}")
+    if regrade:
+        click.echo(f"{sweep}: {len(changed)} of {len(before)} verdicts changed")
     click.echo(f"{sweep}: every attempt of {', '.join(chosen)} is graded")
     console.note(f"next: evalpipe report {sweep}")
 

@@ -160,6 +160,8 @@ CALIBRATION = pa.schema(
         _required("patch", pa.string()),
         _required("repetition", pa.int64()),
         *_GRADING,
+        # Optional, because older files do not have it: what the grading stands for, as of a verdict.
+        pa.field("verdict_key", pa.string()),
     ]
 )
 

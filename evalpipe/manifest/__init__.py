@@ -12,10 +12,12 @@ from evalpipe.manifest.record import (
     AgentRecord,
     EnvironmentRecord,
     Manifest,
+    ProbeRecord,
     TaskSetRecord,
     build_manifest,
     manifest_bytes,
     read_manifest,
+    with_probes,
 )
 from evalpipe.manifest.validation import (
     SCHEMA_VERSION,
@@ -34,6 +36,7 @@ __all__ = [
     "Manifest",
     "ManifestError",
     "Missing",
+    "ProbeRecord",
     "TaskSetRecord",
     "build_manifest",
     "combined_image_digest",
@@ -44,4 +47,5 @@ __all__ = [
     "read_manifest",
     "schema",
     "validate_manifest",
+    "with_probes",
 ]

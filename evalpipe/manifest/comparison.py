@@ -10,7 +10,7 @@ from typing import Any, Final
 from evalpipe.manifest.canonical import canonical_text
 
 # What tells two runs of one configuration apart.
-RUN_FIELDS: Final = ("run_id", "created_at")
+RUN_FIELDS: Final = ("run_id", "created_at", "probe")
 
 
 class Missing(enum.Enum):

@@ -63,6 +63,16 @@ class EnvironmentRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class ProbeRecord:
+    """The passed probe of one image: the version of what is looked at, when, how long, and of how many tasks."""
+
+    version: str
+    probed_at: datetime
+    seconds: float
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """A valid manifest; `build_manifest` makes it. `region` and `currency` are there when costs are priced."""
 
@@ -140,6 +150,17 @@ def manifest_bytes(document: dict[str, Any]) -> bytes:
     validate_manifest(document)
     text = json.dumps(normalized(document), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
     return text.encode() + b"\n"
+
+
+def with_probes(document: Mapping[str, Any], probes: Mapping[str, ProbeRecord]) -> dict[str, Any]:
+    """Return a manifest with the probe that each of its images passed, by digest. Raises ManifestError."""
+    records = {
+        image: {**asdict(probe), "probed_at": probe.probed_at.astimezone(UTC).isoformat()}
+        for image, probe in probes.items()
+    }
+    probed = {**document, "probe": records}
+    validate_manifest(probed)
+    return probed
 
 
 def read_manifest(path: Path) -> dict[str, Any]:

@@ -53,6 +53,9 @@ def _disagreements(document: dict[str, Any]) -> Iterator[str]:
     tasks = document["task_set"]["task_count"]
     if sum(images.values()) != tasks:
         yield f"$.environment.images: the counts add up to {sum(images.values())}, but there are {tasks} tasks"
+    unknown = sorted(document.get("probe", {}).keys() ^ images.keys()) if "probe" in document else []
+    if unknown:
+        yield f"$.probe: its images are not those of the environment: {', '.join(unknown)}"
     expected = combined_image_digest(images)
     if document["environment"]["image_digest"] != expected:
         yield f"$.environment.image_digest: is not the digest of the images, {expected}"

@@ -22,6 +22,7 @@ from evalpipe.pipeline import jobs
 from evalpipe.pipeline.assembly import build_definitions
 from evalpipe.pipeline.due_passes import due_passes, runs_over
 from evalpipe.pipeline.partitions import CANDIDATES, RANGE_END, RANGE_START, samples_between
+from evalpipe.pipeline.sweep_assets import REGRADED_FROM
 from evalpipe.pipeline.task_set_assets import LEFT_OUT, task_set_key
 from evalpipe.sandbox.owners import is_leftover, owner_id
 from evalpipe.stages.attempts import is_attempted
@@ -178,15 +179,26 @@ class Driver:
         """Make the attempts of `agents` that a sweep still needs. Raises JobFailed."""
         self._sweep_stage(sweep, agents, "agent_runs", is_attempted)
 
-    def grade(self, sweep: SweepConfig, agents: Sequence[str]) -> None:
-        """Grade the attempts of `agents`. Raises JobFailed."""
-        self._sweep_stage(sweep, agents, "graded_results", is_graded)
+    def grade(self, sweep: SweepConfig, agents: Sequence[str], *, regrade: bool = False) -> None:
+        """Grade the attempts of `agents`; with `regrade` also those that were graded before. Raises JobFailed."""
+        if regrade:
+            tags = {REGRADED_FROM: self.bench.clock().isoformat()}
+            self._sweep_stage(sweep, agents, "graded_results", lambda *_: False, tags)
+        else:
+            self._sweep_stage(sweep, agents, "graded_results", is_graded)
 
     def report(self, sweep: SweepConfig) -> None:
         """Write the tables and the HTML report of a sweep. Raises JobFailed."""
         self.run(jobs.sweep_job_name(sweep.name, "report"))
 
-    def _sweep_stage(self, sweep: SweepConfig, agents: Sequence[str], stage: str, is_done: IsDone) -> None:
+    def _sweep_stage(
+        self,
+        sweep: SweepConfig,
+        agents: Sequence[str],
+        stage: str,
+        is_done: IsDone,
+        run_tags: Mapping[str, str] | None = None,
+    ) -> None:
         """Run the stage for the agents that still need it, in one run over the samples between the first due and the
         last: to log again what is done costs 20 ms a partition, and the second `make demo` has 320."""
         due_agents: list[dg.AssetKey] = []
@@ -204,7 +216,7 @@ class Driver:
                 due_agents.append(key)
                 due += missing
         if due:
-            tags = samples_between(sweep, load_sweep_task_set(self.bench, sweep), due)
+            tags = {**samples_between(sweep, load_sweep_task_set(self.bench, sweep), due), **(run_tags or {})}
             self.run(jobs.sweep_job_name(sweep.name, stage), tags=tags, assets=due_agents)
 
     def _materialized(self, asset: Sequence[str]) -> set[str]:

@@ -1,5 +1,6 @@
 """Assets of each sweep: for every agent its attempts and their grades. One factory, fed by the YAML files."""
 
+import datetime as dt
 from collections import Counter
 from collections.abc import Sequence
 
@@ -8,6 +9,7 @@ import dagster as dg
 from evalpipe.agents import OUTCOME_RULES, AttemptOutcome
 from evalpipe.config import AgentConfig, SweepConfig, digest
 from evalpipe.grading import limits_of
+from evalpipe.lake import Row
 from evalpipe.pipeline.batch import BatchResults, PartitionDone, PartitionFailed, end_batch, run_batch
 from evalpipe.pipeline.history_assets import Bench
 from evalpipe.pipeline.jobs import dagster_name
@@ -18,13 +20,16 @@ from evalpipe.stages.attempts import run_sample
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.calibrating import calibration_rows, is_calibrated
 from evalpipe.stages.gradings import grade_sample
-from evalpipe.stages.probing import ProbeFailed, probe_images
+from evalpipe.stages.probing import ProbeFailed, probe_images, probe_records
 from evalpipe.stages.sweeps import AgentSweep, SampleKey, adapter_for, open_agent_sweep, record_manifests
 
 # Two different sizes: stages with equal partitions and equal policies share a run, and then one failed attempt
 # would stop the grading of its whole batch.
 ATTEMPT_BATCH = 25
 GRADING_BATCH = 50
+
+REGRADED_FROM = "evalpipe/regraded_from"
+"""On a run that grades again what was graded before this time (ISO 8601, UTC)."""
 
 
 def group_of(sweep: str) -> str:
@@ -53,8 +58,7 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
         part = open_agent_sweep(bench, sweep, agent, context.run.run_id)
         adapter = adapter_for(bench, agent, part.task_set)
         _require_sandbox(bench, part)
-        _require_probe(bench, part, {"run": context.run.run_id})
-        record_manifests(bench, part)
+        record_manifests(bench, part, probe_records(_require_probe(bench, part, {"run": context.run.run_id})))
 
         def work(key: str, labels: dict[str, str]) -> PartitionDone:
             sample = _sample_key(key)
@@ -92,10 +96,12 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
     )
     def graded_results(context: dg.AssetExecutionContext, bench: Bench) -> BatchResults:
         part = open_agent_sweep(bench, sweep, agent, context.run.run_id)
+        regraded_from = context.run.tags.get(REGRADED_FROM)
+        not_before = dt.datetime.fromisoformat(regraded_from) if regraded_from else None
         verdicts: Counter[str] = Counter()
 
         def work(key: str, labels: dict[str, str]) -> PartitionDone:
-            row, _ = grade_sample(bench, part, _sample_key(key), labels)
+            row, _ = grade_sample(bench, part, _sample_key(key), labels, not_before=not_before)
             verdicts[row["verdict"]] += 1
             return PartitionDone(
                 f"{row['attempt_id']}:{row['verdict']}",
@@ -139,9 +145,9 @@ def _require_sandbox(bench: Workbench, part: AgentSweep) -> None:
         )
 
 
-def _require_probe(bench: Workbench, part: AgentSweep, labels: dict[str, str]) -> None:
+def _require_probe(bench: Workbench, part: AgentSweep, labels: dict[str, str]) -> list[Row]:
     try:
-        probe_images(bench, part, labels)
+        return probe_images(bench, part, labels)
     except ProbeFailed as error:
         raise dg.Failure(str(error), allow_retries=False) from error
 

@@ -17,6 +17,7 @@ LEVEL = 0.05
 _AGENT_ITSELF = (
     "run_id",
     "created_at",
+    "probe",
     "agent.name",
     "agent.adapter",
     "agent.model",

@@ -1,5 +1,8 @@
 """Stage `calibration`: for each task, the reference change must be resolved and the empty patch must not."""
 
+import hashlib
+
+from evalpipe.grading import verdict_key
 from evalpipe.lake import Row
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.grading_rows import grade_patch
@@ -11,7 +14,7 @@ REPETITIONS = 3
 def calibrate_task(bench: Workbench, task_set: LoadedTaskSet, task_id: str, labels: dict[str, str]) -> list[Row]:
     """Grade the reference and the empty patch three times each through the path of every attempt.
 
-    Done before for this revision and image: the stored rows are returned and no box is opened.
+    Done before for this revision, image and grader: the stored rows are returned and no box is opened.
     """
     known = calibration_rows(bench, task_set, task_id)
     if known:
@@ -28,6 +31,7 @@ def calibrate_task(bench: Workbench, task_set: LoadedTaskSet, task_id: str, labe
                     "task_id": task_id,
                     "patch": patch_name,
                     "repetition": repetition,
+                    "verdict_key": _keys(task_set, task_id)[patch_name],
                     **graded,
                 }
             )
@@ -36,13 +40,26 @@ def calibrate_task(bench: Workbench, task_set: LoadedTaskSet, task_id: str, labe
 
 
 def calibration_rows(bench: Workbench, task_set: LoadedTaskSet, task_id: str) -> list[Row]:
-    """What the calibration of a task showed, for this very revision; empty when it has not run."""
-    return list(bench.lake.rows("calibration", *_place(task_set, task_id)))
+    """What the calibration of a task showed, for this very task, image and grader; empty when it has not run so."""
+    rows = bench.lake.rows("calibration", *_place(task_set, task_id))
+    keys = _keys(task_set, task_id)
+    return list(rows) if all(row["verdict_key"] == keys[row["patch"]] for row in rows) else []
 
 
 def is_calibrated(rows: list[Row]) -> bool:
     """Whether every grading of the reference was resolved and none of the empty patch was."""
     return bool(rows) and all(row["resolved"] is (row["patch"] == "reference") for row in rows)
+
+
+def _keys(task_set: LoadedTaskSet, task_id: str) -> dict[str, str]:
+    """What a grading of each patch stands for now; the sandbox is the task's own, as no other can run it."""
+    task = task_set.tasks[task_id]
+    patches = {"reference": task.gold_patch_sha256, "empty": hashlib.sha256(b"").hexdigest()}
+    environment = task.environment
+    return {
+        name: verdict_key(task_set.digests[task_id], sha256, environment.image_digest, environment.sandbox)
+        for name, sha256 in patches.items()
+    }
 
 
 def _place(task_set: LoadedTaskSet, task_id: str) -> tuple[str, str, str]:

@@ -4,6 +4,7 @@ import datetime as dt
 from typing import Any
 
 from evalpipe.grading import Grading, Judgement, Verdict, grade, verdict_key
+from evalpipe.lake import Row
 from evalpipe.stages.bench import Workbench, frozen_runner, runner_for
 from evalpipe.stages.images import environment_of_task
 from evalpipe.tasks import LoadedTaskSet, Task
@@ -45,16 +46,32 @@ def key_of_verdict(bench: Workbench, task_set: LoadedTaskSet, task_id: str, patc
     return verdict_key(task_set.digests[task_id], patch_sha256, image_digest, bench.sandbox.name)
 
 
-def cached_verdict(bench: Workbench, task: Task, key: str, patch: bytes, labels: dict[str, str]) -> dict[str, Any]:
-    """The grading columns of `patch`, from the lake when what `key` stands for was graded before."""
+def cached_verdict(
+    bench: Workbench,
+    task: Task,
+    key: str,
+    patch: bytes,
+    labels: dict[str, str],
+    *,
+    not_before: dt.datetime | None = None,
+) -> dict[str, Any]:
+    """The grading columns of `patch`, from the lake when what `key` stands for was graded before.
+
+    A verdict that is older than `not_before` is made again, and replaces the old one once it is there.
+    """
     place = (key[:2], key)
     with bench.lake.locked("verdicts", *place):
         known = bench.lake.rows("verdicts", *place)
-        if known:
+        if known and not is_older(known[0], not_before):
             return {column: known[0][column] for column in GRADING_COLUMNS}
         row = grade_patch(bench, task, patch, labels)
         bench.lake.write("verdicts", [{"verdict_key": key, **row}], *place)
     return row
+
+
+def is_older(row: Row, not_before: dt.datetime | None) -> bool:
+    """Whether a row with grading columns is older than a regrading that began at `not_before`."""
+    return not_before is not None and row["graded_at"] < not_before
 
 
 def not_graded(task: Task, detail: str, now: dt.datetime) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """Stage `graded_results`: one verdict for each sample, with its evidence. Never runs an agent."""
 
+import datetime as dt
+from collections.abc import Sequence
 from typing import Any
 
 from evalpipe.agents import OUTCOME_RULES, AttemptOutcome
@@ -7,7 +9,7 @@ from evalpipe.grading import Grading, Judgement, Verdict
 from evalpipe.grading.audit import AuditedWork, audit
 from evalpipe.stages.attempts import latest_attempt
 from evalpipe.stages.bench import Workbench
-from evalpipe.stages.grading_rows import cached_verdict, grading_row, key_of_verdict, not_graded
+from evalpipe.stages.grading_rows import cached_verdict, grading_row, is_older, key_of_verdict, not_graded
 from evalpipe.stages.sweeps import AgentSweep, SampleKey
 
 CONTROLS = ("reference", "empty")
@@ -46,11 +48,27 @@ def is_graded(bench: Workbench, agent_sweep: AgentSweep, key: SampleKey) -> bool
     return _present(attempt, _verdict_key(bench, agent_sweep, attempt)).items() <= graded[0].items()
 
 
+def stored_verdicts(bench: Workbench, sweep: str, agents: Sequence[str]) -> dict[tuple[str, str, str, str], str]:
+    """Every verdict that is kept of `agents` in a sweep, by agent, configuration, task and sample."""
+    columns = ["agent", "configuration", "task_id", "sample", "verdict"]
+    found = {}
+    for agent in agents:
+        for row in bench.lake.read("graded_results", sweep, agent).select(columns).to_pylist():
+            found[row["agent"], row["configuration"], row["task_id"], row["sample"]] = row["verdict"]
+    return found
+
+
 def grade_sample(
-    bench: Workbench, agent_sweep: AgentSweep, key: SampleKey, labels: dict[str, str]
+    bench: Workbench,
+    agent_sweep: AgentSweep,
+    key: SampleKey,
+    labels: dict[str, str],
+    *,
+    not_before: dt.datetime | None = None,
 ) -> tuple[dict[str, Any], bool]:
     """Grade the attempt that stands for a sample; returns its row, and whether it is new.
 
+    With `not_before`, the time at which a regrading began, what was graded earlier is graded again.
     Raises AttemptMissing, SandboxError, EnvironmentNotReady.
     """
     attempt = latest_attempt(bench, agent_sweep, key)
@@ -66,7 +84,9 @@ def grade_sample(
     verdict_key = _verdict_key(bench, agent_sweep, attempt)
     if verdict_key is not None:
         patch = bench.lake.blobs.get(attempt["patch_sha256"])
-        columns = cached_verdict(bench, task, verdict_key, patch, {**labels, "sample": key.sample})
+        columns = cached_verdict(
+            bench, task, verdict_key, patch, {**labels, "sample": key.sample}, not_before=not_before
+        )
     elif not rule.counts:
         columns = not_graded(task, f"invalid attempt: {attempt['outcome']}", bench.clock())
     elif attempt["flags"]:
@@ -74,7 +94,8 @@ def grade_sample(
         columns = grading_row(task, Grading(refusal, (), 0.0), bench.clock())
     else:
         columns = not_graded(task, "there is no patch to grade", bench.clock())
-    if known and _present(attempt, verdict_key).items() <= known[0].items():
+    is_present = bool(known) and _present(attempt, verdict_key).items() <= known[0].items()
+    if is_present and not is_older(known[0], not_before):
         return known[0], False
     row = {name: attempt[name] for name in _FROM_ATTEMPT}
     row |= {"counts": rule.counts, "verdict_key": verdict_key, **columns}

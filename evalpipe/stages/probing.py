@@ -2,13 +2,14 @@
 
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from evalpipe.agents import HistoryKind
 from evalpipe.agents.instance import Instance
 from evalpipe.agents.probe import probe
 from evalpipe.history import Repository, ScratchObjects, distinctive_lines
 from evalpipe.lake import Row
+from evalpipe.manifest import ProbeRecord
 from evalpipe.runners import RunStatus
 from evalpipe.runners.suite import run_suite
 from evalpipe.stages.bench import Workbench, frozen_runner, runner_for
@@ -34,6 +35,14 @@ def probe_images(bench: Workbench, agent_sweep: AgentSweep, labels: dict[str, st
     for task in agent_sweep.task_set.tasks.values():
         by_image.setdefault(task.environment.image_digest, []).append(task)
     return [_probe_image(bench, agent_sweep, image, tasks, labels) for image, tasks in sorted(by_image.items())]
+
+
+def probe_records(rows: Iterable[Row]) -> dict[str, ProbeRecord]:
+    """What a manifest says of passed probes, by image."""
+    return {
+        row["image_digest"]: ProbeRecord(PROBE_VERSION, row["probed_at"], row["probe_seconds"], len(row["tasks"]))
+        for row in rows
+    }
 
 
 def _probe_image(

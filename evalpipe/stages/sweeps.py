@@ -15,11 +15,13 @@ from evalpipe.manifest import (
     AgentRecord,
     EnvironmentRecord,
     Manifest,
+    ProbeRecord,
     TaskSetRecord,
     build_manifest,
     configuration_digest,
     manifest_bytes,
     read_manifest,
+    with_probes,
 )
 from evalpipe.manifest.canonical import canonical_text
 from evalpipe.sandbox import Limits, ProcessSandbox, Sandbox
@@ -156,13 +158,16 @@ def find_agent_sweep(bench: Workbench, sweep: SweepConfig, agent: AgentConfig, t
     return AgentSweep(sweep, agent, task_set, manifests)
 
 
-def record_manifests(bench: Workbench, agent_sweep: AgentSweep) -> None:
-    """Write each manifest that is not there yet. A file is never replaced: another content is another file."""
+def record_manifests(bench: Workbench, agent_sweep: AgentSweep, probes: Mapping[str, ProbeRecord]) -> None:
+    """Write each manifest that is not there yet, with the probe of each image where probes were made.
+
+    A file is never replaced: another configuration is another file.
+    """
     for mode, manifest in agent_sweep.manifests.items():
         folder = _manifest_folder(bench, agent_sweep.sweep.name, agent_sweep.agent.name, mode)
         path = folder / f"{configuration_digest(manifest)[:16]}.json"
         if not path.exists():
-            write_atomically(path, manifest_bytes(manifest))
+            write_atomically(path, manifest_bytes(with_probes(manifest, probes) if probes else manifest))
 
 
 def _isolation(sandbox: Sandbox) -> _Isolation:

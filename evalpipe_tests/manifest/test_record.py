@@ -1,12 +1,21 @@
 import hashlib
 import json
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
-from evalpipe.manifest import ManifestError, combined_image_digest, manifest_bytes, read_manifest
+from evalpipe.manifest import (
+    ManifestError,
+    ProbeRecord,
+    combined_image_digest,
+    configuration_digest,
+    differences,
+    manifest_bytes,
+    read_manifest,
+    with_probes,
+)
 from evalpipe_tests.manifest.examples import ENVIRONMENT, IMAGE, OTHER_IMAGE, PROCESS, example
 
 
@@ -112,3 +121,17 @@ def test_a_missing_file_and_an_invalid_one_are_named(tmp_path: Path) -> None:
     path.write_text(json.dumps({**example().to_json(), "samples_per_task": 0}))
     with pytest.raises(ManifestError, match=r"manifest\.json: \$\.samples_per_task: 0 is less than"):
         read_manifest(path)
+
+
+def test_a_probe_is_that_of_the_images_and_no_part_of_the_configuration() -> None:
+    document = example().to_json()
+    probe = ProbeRecord("1", datetime(2026, 11, 29, 12, tzinfo=UTC), 2.5, 10)
+    probed = with_probes(document, {IMAGE: probe})
+    assert probed["probe"] == {
+        IMAGE: {"version": "1", "probed_at": "2026-11-29T12:00:00+00:00", "seconds": 2.5, "tasks": 10}
+    }
+    assert configuration_digest(probed) == configuration_digest(document)
+    assert differences(document, probed) == []
+    assert manifest_bytes(probed)
+    with pytest.raises(ManifestError, match=r"\$\.probe: its images are not those of the environment"):
+        with_probes(document, {OTHER_IMAGE: probe})

@@ -101,6 +101,6 @@ def test_a_regrading_runs_no_agent_and_tells_what_changed(
     runs = {path: path.read_bytes() for path in (tiny.lake / "agent_runs").rglob("*.parquet")}
     begun = tiny.gate.begun()
     done = tiny.succeed("grade", "small", "--regrade", "--agent", "reference")
-    assert "small: 0 of 2 verdicts changed" in done.out
+    assert "small: 0 of 4 verdicts changed" in done.out
     assert tiny.gate.begun() == begun + 2
     assert {path: path.read_bytes() for path in runs} == runs

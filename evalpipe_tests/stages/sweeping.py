@@ -27,7 +27,7 @@ BREAK = ShellAgent("sed -i 's/return 11/return 12/; s/def hours/def other/' cloc
 def part_of(bench: TestBench, agent: str = "reference") -> AgentSweep:
     """An agent's part of the sweep, ready to run."""
     part = open_agent_sweep(bench, bench.sweep, bench.agent(agent), "run-1")
-    record_manifests(bench, part)
+    record_manifests(bench, part, {})
     return part
 
 

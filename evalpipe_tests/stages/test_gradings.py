@@ -29,6 +29,7 @@ from evalpipe_tests.stages.sweeping import (
 from evalpipe_tests.stages.workspaces import CountingSandbox, TestBench
 
 
+@pytest.mark.slow
 def test_grade_of_a_sample_is_kept_with_its_evidence(frozen: TestBench) -> None:
     part, key = part_of(frozen), first_key(frozen)
     with pytest.raises(AttemptMissing, match="evalpipe run spring"):
@@ -44,6 +45,7 @@ def test_grade_of_a_sample_is_kept_with_its_evidence(frozen: TestBench) -> None:
     assert frozen.boxes == boxes
 
 
+@pytest.mark.slow
 def test_same_patch_is_graded_once_whoever_made_it(frozen: TestBench) -> None:
     part, other = part_of(frozen), part_of(frozen, "empty")
     for one, number in ((part, 1), (part, 2), (other, 1)):
@@ -57,6 +59,7 @@ def test_same_patch_is_graded_once_whoever_made_it(frozen: TestBench) -> None:
     assert frozen.boxes == boxes + 1
 
 
+@pytest.mark.slow
 def test_regrading_runs_no_agent(frozen: TestBench, monkeypatch: pytest.MonkeyPatch) -> None:
     part, key = part_of(frozen), first_key(frozen)
     run(frozen, part, MEND, key)
@@ -70,6 +73,21 @@ def test_regrading_runs_no_agent(frozen: TestBench, monkeypatch: pytest.MonkeyPa
     assert len(rows_of(frozen, part, key)) == 1
 
 
+@pytest.mark.slow
+def test_a_regrading_makes_each_verdict_again_and_once(frozen: TestBench) -> None:
+    part = part_of(frozen)
+    for number in (1, 2):
+        run(frozen, part, MEND, first_key(frozen, number))
+        grade_sample(frozen, part, first_key(frozen, number), {})
+    began, boxes = frozen.clock(), frozen.boxes
+    rows = [grade_sample(frozen, part, first_key(frozen, number), {}, not_before=began) for number in (1, 2)]
+    assert [(row["verdict"], new) for row, new in rows] == [("resolved", True)] * 2
+    assert all(row["graded_at"] > began for row, _ in rows)
+    assert frozen.boxes == boxes + 1
+    assert grade_sample(frozen, part, first_key(frozen), {}, not_before=began) == (rows[0][0], False)
+    assert grade_sample(frozen, part, first_key(frozen), {})[1] is False
+
+
 @pytest.mark.parametrize(
     ("adapter", "verdict", "counts"),
     [
@@ -81,6 +99,7 @@ def test_regrading_runs_no_agent(frozen: TestBench, monkeypatch: pytest.MonkeyPa
     ],
     ids=["empty", "crashed", "unreadable", "unsafe", "too_large"],
 )
+@pytest.mark.slow
 def test_attempt_without_a_patch_to_run_opens_no_box_to_grade(
     frozen: TestBench, adapter: ShellAgent, verdict: str, counts: bool
 ) -> None:
@@ -91,6 +110,7 @@ def test_attempt_without_a_patch_to_run_opens_no_box_to_grade(
     assert (row["verdict"], row["resolved"], row["counts"], frozen.boxes) == (verdict, False, counts, boxes)
 
 
+@pytest.mark.slow
 def test_invalid_attempt_is_not_counted_and_graded_anew_when_it_was_repeated(frozen: TestBench) -> None:
     part, key = part_of(frozen), first_key(frozen)
     with_faults(frozen, EngineFault("x"))
@@ -127,6 +147,24 @@ def test_calibration_resolves_the_reference_and_not_the_empty_patch(frozen: Test
     assert boxes == 6
     assert len(calibrate_task(frozen, task_set, task_id, {})) == 6
     assert frozen.boxes == boxes
+
+
+@pytest.mark.slow
+def test_a_calibration_of_another_grader_or_image_is_none(frozen: TestBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    task_set = load_sweep_task_set(frozen, frozen.sweep)
+    task_id = next(iter(task_set.tasks))
+    rows = calibrate_task(frozen, task_set, task_id, {})
+    assert calibration_rows(frozen, task_set, task_id) == rows
+    with monkeypatch.context() as patch:
+        patch.setitem(verdict_key.__globals__, "GRADER_VERSION", "next")
+        assert calibration_rows(frozen, task_set, task_id) == []
+    place = (task_set.record.name, task_set.record.revision[:16], task_id)
+    older = [{name: value for name, value in row.items() if name != "verdict_key"} for row in rows]
+    frozen.lake.write("calibration", older, *place)
+    assert calibration_rows(frozen, task_set, task_id) == []
+    boxes = frozen.boxes
+    assert is_calibrated(calibrate_task(frozen, task_set, task_id, {}))
+    assert frozen.boxes == boxes + 6
 
 
 @pytest.mark.slow

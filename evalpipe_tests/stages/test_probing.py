@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from evalpipe.manifest import read_manifest
 from evalpipe.stages import probing
-from evalpipe.stages.probing import ProbeFailed, probe_images
+from evalpipe.stages.probing import PROBE_VERSION, ProbeFailed, probe_images, probe_records
+from evalpipe.stages.sweeps import record_manifests
 from evalpipe_tests.stages.sweeping import part_of
 from evalpipe_tests.stages.workspaces import TestBench
 
 LABELS = {"run": "run-1"}
 
 
+@pytest.mark.slow
 def test_an_image_is_probed_once_for_a_configuration(frozen: TestBench) -> None:
     part = part_of(frozen)
     (row,) = probe_images(frozen, part, LABELS)
@@ -25,6 +28,25 @@ def test_an_image_is_probed_once_for_a_configuration(frozen: TestBench) -> None:
     assert {labels["purpose"] for labels in frozen.sandbox.opened} == {"probe"}
 
 
+def test_a_passed_probe_is_in_the_manifest(frozen: TestBench) -> None:
+    part = part_of(frozen, "empty")
+    (manifest,) = part.manifests.values()
+    (image,) = manifest["environment"]["images"]
+    row = {"image_digest": image, "probed_at": frozen.clock(), "probe_seconds": 1.5, "tasks": ["a", "b"]}
+    for path in (frozen.lake.root / "manifests").rglob("*.json"):
+        path.unlink()
+    record_manifests(frozen, part, probe_records([row]))
+    (path,) = (frozen.lake.root / "manifests").rglob("*.json")
+    probe = read_manifest(path)["probe"][image]
+    assert probe == {
+        "version": PROBE_VERSION,
+        "probed_at": row["probed_at"].isoformat(),
+        "seconds": 1.5,
+        "tasks": 2,
+    }
+
+
+@pytest.mark.slow
 def test_a_failed_probe_says_what_was_seen_and_is_made_again(
     frozen: TestBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ from evalpipe.environments.build import (
     EnvironmentBuilder,
     PlannedBuild,
 )
-from evalpipe.environments.commit_tree import CommitTree
+from evalpipe.environments.commit_tree import ChangeTree, CommitTree
 from evalpipe.environments.docker_builder import DockerEnvironmentBuilder
 from evalpipe.environments.process_builder import ProcessEnvironmentBuilder
 from evalpipe.environments.recipe import NoRecipe, Project, Recipe, Template
@@ -28,6 +28,7 @@ __all__ = [
     "BuildSettings",
     "BuildStatus",
     "BuiltEnvironment",
+    "ChangeTree",
     "CommitTree",
     "DockerEnvironmentBuilder",
     "DockerfileSource",

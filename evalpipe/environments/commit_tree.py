@@ -37,3 +37,16 @@ class CommitTree:
         """Every file with its content; submodules, which have none here, are left out."""
         for file in read_files(self._repository, self._tree):
             yield FileEntry(file.path, file.mode, file.data)
+
+
+class ChangeTree(CommitTree):
+    """The tree of a change, next to that of its base."""
+
+    def __init__(self, repository: Repository, commit: str, base: CommitTree) -> None:
+        super().__init__(repository, commit)
+        self._base = base
+
+    @cached_property
+    def altered(self) -> Collection[bytes]:
+        """The files of it that its base does not have, or not with this content."""
+        return [path for path in self.paths if self.object_id(path) != self._base.object_id(path)]

@@ -21,7 +21,7 @@ PACKAGES_FILE = f"{BUILD_FOLDER}/packages.txt"
 
 CACHE_VARIABLE = "EVALPIPE_CACHE"
 """Names, to the steps, a folder that outlives the build and never lands in the image: for downloads of a tool that
-the builder does not point there itself (pip, uv, npm, yarn, pnpm and apt it does)."""
+the builder does not point there itself (pip, uv, npm, pnpm and Yarn it does)."""
 
 
 class ProjectTree(Protocol):
@@ -35,13 +35,22 @@ class ProjectTree(Protocol):
         """The content of one of `paths`."""
 
 
+class ChangedTree(ProjectTree, Protocol):
+    """The tree of a change."""
+
+    @property
+    def altered(self) -> Collection[bytes]:
+        """The files of it that its base does not have, or not with this content."""
+
+
 @dataclass(frozen=True, slots=True)
 class Project:
     """What a template may know of the commit that a candidate starts from.
 
     `day` is the latest day on which dependencies may have been released. `version` is that of the newest release
     that the commit descends from, for build backends that would ask git, which an environment does not have; None
-    where there is none. `packages` and `setup` are the team's, from data/repos/*.yaml.
+    where there is none. `packages` and `setup` are the team's, from data/repos/*.yaml. `change` is the tree of the
+    candidate's change: an environment also holds what its manifests ask for beyond those of the base.
     """
 
     tree: ProjectTree
@@ -49,6 +58,7 @@ class Project:
     version: str | None
     packages: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()
+    change: ChangedTree | None = None
 
 
 @dataclass(frozen=True, slots=True)

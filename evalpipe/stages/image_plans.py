@@ -11,6 +11,7 @@ from evalpipe.environments import (
     TEMPLATES,
     BaseMissing,
     BuildStatus,
+    ChangeTree,
     CommitTree,
     DockerfileSource,
     EnvironmentSource,
@@ -49,12 +50,13 @@ class ImagePlanner:
     def __init__(self, bench: Workbench, config: RepositoryConfig) -> None:
         self._bench, self._config = bench, config
         self._missing: dict[str, str] = {}
+        self._read: tuple[str, CommitTree, ChangeTree] | None = None
 
     def plan(self, candidate: Row, day: dt.date) -> ImagePlan:
         """The plan for a candidate with dependencies as of `day`. Raises SandboxError."""
         commit = str(candidate["parent"])
         try:
-            source = self._source(commit, day)
+            source = self._source(candidate, day)
         except NoRecipe as error:
             return self._faulty(BuildStatus.NO_RECIPE, str(error), "", commit, day)
         reference = source.reference or "the Dockerfile's own"
@@ -76,19 +78,27 @@ class ImagePlanner:
         key = hashlib.sha256(f"{fault}\0{reason}".encode()).hexdigest()
         return ImagePlan(key, base, commit, day, None, fault, reason)
 
-    def _source(self, commit: str, day: dt.date) -> EnvironmentSource:
+    def _source(self, candidate: Row, day: dt.date) -> EnvironmentSource:
         environment = self._config.environment
         if environment.image is not None:
             return ImageSource(environment.image)
         if environment.dockerfile is not None:
             path = self._bench.workspace.resolve(environment.dockerfile)
             return DockerfileSource(path.name, _context(path))
-        mirror = self._bench.mirror(self._config.name)
-        tree = CommitTree(mirror, commit)
-        version = release_before(mirror, commit)
-        project = Project(tree, day, version, environment.packages, environment.setup)
+        tree, change = self._trees(candidate)
+        version = release_before(self._bench.mirror(self._config.name), tree.commit)
+        project = Project(tree, day, version, environment.packages, environment.setup, change)
         recipe = TEMPLATES[environment.template].recipe(project)
         return RecipeSource(resolve_base_image(environment), recipe, tree, environment.packages, environment.setup)
+
+    def _trees(self, candidate: Row) -> tuple[CommitTree, ChangeTree]:
+        """Those of a candidate's base and change; of the last one they are remembered, for its other day."""
+        commit = str(candidate["commit"])
+        if self._read is None or self._read[0] != commit:
+            mirror = self._bench.mirror(self._config.name)
+            base = CommitTree(mirror, str(candidate["parent"]))
+            self._read = (commit, base, ChangeTree(mirror, commit, base))
+        return self._read[1:]
 
 
 def candidate_days(candidate: Row) -> tuple[dt.date, dt.date]:

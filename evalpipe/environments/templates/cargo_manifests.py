@@ -43,6 +43,14 @@ def cargo_workspaces(tree: ProjectTree) -> list[CargoWorkspace]:
     return [_workspace(tree, folder) for folder in outermost(folders)]
 
 
+def ask_alike(base: ProjectTree, change: ProjectTree, path: bytes) -> bool:
+    """Whether a manifest differs in nothing but what it says of its own package, such as the version or a text."""
+    if path not in base.paths:
+        return False
+    first, second = ({**_read(tree, path), "package": None} for tree in (base, change))
+    return first == second
+
+
 def _workspace(tree: ProjectTree, top: bytes) -> CargoWorkspace:
     found: dict[bytes, Any] = {}
     wanted = [top]

@@ -12,6 +12,7 @@ import shlex
 from dataclasses import dataclass
 
 from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, NoRecipe, Project, ProjectTree, Recipe
+from evalpipe.environments.templates.additions import altered_files, fetching_again, laid_files
 from evalpipe.environments.templates.manifests import files_named, folder_of, joined, nearest
 from evalpipe.runners.preparation import PREPARE_SCRIPT
 
@@ -88,18 +89,20 @@ class GoTemplate:
         cache = f"export GOCACHE={_HOME}/cache"
         fetch = "\n".join([cache, *(_fetching(module, may_complete=may_complete) for module in modules)])
         build = "\n".join([cache, *(_in_module(module, _COMPILE) for module in modules), _FINISH])
+        altered = _altered(project)
+        again = [fetching_again("\n".join([cache, *_fetching_change(project)]))] if altered else []
         vendored = {module.vendor_list for module in modules if module.vendor_list}
         return Recipe(
             NAME,
             VERSION,
-            steps=(*project.setup, fetch, build),
+            steps=(*project.setup, fetch, *again, build),
             env={
                 "GOTOOLCHAIN": "local",
                 "GOMODCACHE": f"{_HOME}/modules",
                 "GOENV": f"{_HOME}/env",
                 "GOCACHE": _BOX_CACHE,
             },
-            files={PREPARE_SCRIPT: _PREPARE.encode(), f"{_HOME}/env": b""},
+            files={PREPARE_SCRIPT: _PREPARE.encode(), f"{_HOME}/env": b"", **laid_files(altered)},
             decided_by=tuple(sorted({*files_named(_seen(project.tree), *_DECIDING), *vendored})),
         )
 
@@ -149,6 +152,18 @@ def _fetching(module: GoModule, *, may_complete: bool) -> str:
     if module.vendor_list is None:
         lines += ["go mod download", *([_COMPLETE] if may_complete else []), _LIST_PACKAGES]
     return _in_module(module, "\n".join(lines))
+
+
+def _altered(project: Project) -> dict[bytes, bytes]:
+    """The manifests that a change alters; with a vendor folder it brings its dependencies itself."""
+    if project.change is None or any(module.vendor_list for module in go_modules(project.change)):
+        return {}
+    return altered_files(project, files_named(_seen(project.change), *_DECIDING))
+
+
+def _fetching_change(project: Project) -> list[str]:
+    assert project.change is not None  # it altered something
+    return [_fetching(module, may_complete=False) for module in go_modules(project.change)]
 
 
 def _in_module(module: GoModule, script: str) -> str:

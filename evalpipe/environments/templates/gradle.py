@@ -9,7 +9,8 @@ import posixpath
 import re
 import shlex
 
-from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, NoRecipe, Project, Recipe
+from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, NoRecipe, Project, ProjectTree, Recipe
+from evalpipe.environments.templates.additions import altered_files, fetching_again, laid_files
 from evalpipe.environments.templates.java_trust import trust_files, trust_script
 from evalpipe.environments.templates.manifests import folder_of, outermost
 from evalpipe.runners.preparation import PREPARE_SCRIPT
@@ -88,22 +89,31 @@ class GradleTemplate:
     def recipe(self, project: Project) -> Recipe:
         """The recipe of a tree with at least one build or settings file of Gradle. Raises NoRecipe."""
         seen = [path for path in project.tree.paths if not _FIXTURE.search(path)]
-        logic = [path for path in project.tree.paths if _BUILD_LOGIC.search(path)]
         builds = outermost({folder_of(path) for path in seen if _BUILD.search(path)})
         if not builds:
             raise NoRecipe(
                 "template `gradle` found no build.gradle or settings.gradle; for a build by Maven there is "
                 "`template: maven`"
             )
-        fetch = [trust_script("GRADLE_OPTS"), *(_in_folder(folder, _FETCH) for folder in builds)]
+        fetch = "\n".join([trust_script("GRADLE_OPTS"), *(_in_folder(folder, _FETCH) for folder in builds)])
+        altered = altered_files(project, _deciding(project.change)) if project.change else {}
+        again = [fetching_again(fetch)] if altered else []
         return Recipe(
             NAME,
             VERSION,
-            steps=(*project.setup, "\n".join(fetch), _FINISH),
+            steps=(*project.setup, fetch, *again, _FINISH),
             env={"GRADLE_USER_HOME": _BOX_HOME, "PATH": f"{_FOLDER}/bin:$PATH"},
-            files={PREPARE_SCRIPT: _PREPARE.encode(), _INIT: _INIT_SCRIPT, **trust_files()},
-            decided_by=tuple(sorted({path for path in seen if _DECIDING.search(path)}.union(logic))),
+            files={PREPARE_SCRIPT: _PREPARE.encode(), _INIT: _INIT_SCRIPT, **trust_files(), **laid_files(altered)},
+            decided_by=tuple(sorted(_deciding(project.tree))),
         )
+
+
+def _deciding(tree: ProjectTree) -> set[bytes]:
+    return {
+        path
+        for path in tree.paths
+        if _BUILD_LOGIC.search(path) or (_DECIDING.search(path) and not _FIXTURE.search(path))
+    }
 
 
 def _in_folder(folder: bytes, script: str) -> str:

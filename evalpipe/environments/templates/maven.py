@@ -10,6 +10,7 @@ import posixpath
 import shlex
 
 from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, NoRecipe, Project, Recipe
+from evalpipe.environments.templates.additions import altered_files, fetching_again, laid_files
 from evalpipe.environments.templates.java_trust import trust_files, trust_script
 from evalpipe.environments.templates.maven_poms import MavenProject, maven_projects
 from evalpipe.environments.templates.released_copies import newer_copies_script
@@ -51,10 +52,11 @@ mvn --version"""
 
 # What cannot be had fails the build, and so does a build that comes to no tests; a module that does not compile costs
 # the others nothing.
-_FETCH = f"""mvn -B -ntp -fn -Dstyle.color=never -Dmaven.repo.local={_REPOSITORY} -Dmaven.surefire.debug=-version \\
+_FILL = f"""mvn -B -ntp -fn -Dstyle.color=never -Dmaven.repo.local={_REPOSITORY} -Dmaven.surefire.debug=-version \\
     -Dmaven.test.failure.ignore=true test > /tmp/maven.log 2>&1 || true
 grep -E '^\\[(ERROR|WARNING)\\]| (SUCCESS|FAILURE|SKIPPED)' /tmp/maven.log | tail -n 30
-if grep -qE '^\\[(ERROR|FATAL)\\].*{_UNAVAILABLE}' /tmp/maven.log; then exit 1; fi
+if grep -qE '^\\[(ERROR|FATAL)\\].*{_UNAVAILABLE}' /tmp/maven.log; then exit 1; fi"""
+_FETCH = f"""{_FILL}
 grep -qE '^\\[INFO\\] --- [a-z-]*surefire[a-z-]*:[^ ]+:test ' /tmp/maven.log || exit 1"""
 
 _FINISH = f"""cd {_REPOSITORY}
@@ -78,17 +80,29 @@ class MavenTemplate:
         if not projects:
             raise NoRecipe("template `maven` found no pom.xml; for a build by Gradle there is `template: gradle`")
         fetch = [_BEGIN, *(_in_folder(one, _FETCH) for one in projects)]
+        altered, again = _again(project)
         own = {name: version for one in projects for name, version in one.own.items()}
         remove = [f"rm -rf {_REPOSITORY}/{shlex.quote(_place(*item))}" for item in sorted(own.items())]
         return Recipe(
             NAME,
             VERSION,
-            steps=(*project.setup, "\n".join(fetch), "\n".join([*remove, _FINISH])),
+            steps=(*project.setup, "\n".join(fetch), *again, "\n".join([*remove, _FINISH])),
             env={"MAVEN_OPTS": _OPTIONS},
-            files={PREPARE_SCRIPT: _PREPARE.encode(), **trust_files()},
+            files={PREPARE_SCRIPT: _PREPARE.encode(), **trust_files(), **laid_files(altered)},
             check=newer_copies_script(own, project.version),
             decided_by=tuple(sorted({path for one in projects for path in one.deciding})),
         )
+
+
+def _again(project: Project) -> tuple[dict[bytes, bytes], list[str]]:
+    """The poms that a change alters, and the step that fetches what they ask for."""
+    if project.change is None:
+        return {}, []
+    projects = maven_projects(project.change)
+    altered = altered_files(project, [path for one in projects for path in one.deciding])
+    # The base's sources need not compile by the change's poms, so here nobody asks whether the tests were reached.
+    script = "\n".join([_BEGIN, *(_in_folder(one, _FILL) for one in projects)])
+    return altered, [fetching_again(script)] if altered else []
 
 
 def _in_folder(project: MavenProject, script: str) -> str:

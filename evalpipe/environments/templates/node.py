@@ -10,7 +10,8 @@ import posixpath
 import shlex
 from importlib import resources
 
-from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, NoRecipe, Project, Recipe
+from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, TREE_FOLDER, NoRecipe, Project, Recipe
+from evalpipe.environments.templates.node_additions import LaidOver, merged_manifests
 from evalpipe.environments.templates.node_manifests import NodeProject, Tool, node_projects
 from evalpipe.environments.templates.released_copies import newer_copies_script
 from evalpipe.runners.preparation import INSTALLED_FOLDER
@@ -82,7 +83,8 @@ class NodeTemplate:
 
     def recipe(self, project: Project) -> Recipe:
         """The recipe of a tree with at least one package.json. Raises NoRecipe."""
-        projects = node_projects(project.tree)
+        laid = merged_manifests(project)
+        projects = node_projects(LaidOver(project.tree, laid))
         if not projects:
             raise NoRecipe(
                 "template `node` found no package.json. If the packages are installed by something else, bring a "
@@ -101,8 +103,13 @@ class NodeTemplate:
             VERSION,
             steps=(*project.setup, "\n".join(install), _FINISH),
             env=env,
-            files={path: _program(path) for path in (_LAY, _SCRIPTS)},
-            decided_by=tuple(sorted({path for one in projects for path in one.deciding})),
+            files={
+                **{path: _program(path) for path in (_LAY, _SCRIPTS)},
+                **{f"{TREE_FOLDER}/{os.fsdecode(path)}": data for path, data in laid.items()},
+            },
+            decided_by=tuple(
+                sorted({path for one in projects for path in one.deciding}.intersection(project.tree.paths))
+            ),
             check=newer_copies_script(
                 {name: v for one in projects for name, v in one.own.items() if name}, project.version
             ),

@@ -66,7 +66,7 @@ def node_projects(tree: ProjectTree) -> list[NodeProject]:
 
 
 def _project(tree: ProjectTree, folder: bytes) -> NodeProject:
-    manifest = _read_json(tree, posixpath.join(folder, MANIFEST))
+    manifest = read_manifest(tree, posixpath.join(folder, MANIFEST))
     named = _PACKAGE_MANAGER.match(str(manifest.get("packageManager", "")))
     locks = {name: posixpath.join(folder, name) for name in LOCKS}
     present = {name: path for name, path in locks.items() if path in tree.paths}
@@ -76,7 +76,7 @@ def _project(tree: ProjectTree, folder: bytes) -> NodeProject:
     lock = next(iter(present.values()), None)
     tool, version = _tool(tree, lock, named, pnpm=posixpath.join(folder, b"pnpm-workspace.yaml") in tree.paths)
     members = _workspace_manifests(tree, folder, manifest)
-    own = dict(_name_and_version(inner) for inner in (manifest, *(_read_json(tree, path) for path in members)))
+    own = dict(_name_and_version(inner) for inner in (manifest, *(read_manifest(tree, path) for path in members)))
     return NodeProject(folder, tool, version, lock, _deciding(tree, folder, members, lock), own)
 
 
@@ -134,7 +134,8 @@ def _pnpm_packages(tree: ProjectTree, path: bytes) -> list[str]:
     return list((content or {}).get("packages") or [])
 
 
-def _read_json(tree: ProjectTree, path: bytes) -> dict[str, Any]:
+def read_manifest(tree: ProjectTree, path: bytes) -> dict[str, Any]:
+    """The object that a JSON file holds. Raises NoRecipe for anything else."""
     try:
         content = json.loads(tree.read(path))
     except ValueError as error:

@@ -1,12 +1,14 @@
 """Template `python`: a virtual environment with the project installed in place and what its tests need, as of a day."""
 
 import shlex
+from typing import NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from evalpipe.environments.recipe import NoRecipe, Project, Recipe
+from evalpipe.environments.recipe import NoRecipe, Project, ProjectTree, Recipe
 from evalpipe.environments.templates import python_backends as backends
 from evalpipe.environments.templates import python_steps as steps
+from evalpipe.environments.templates.python_additions import Added, added_requirements, may_ask_for_more
 from evalpipe.environments.templates.python_choice import Choice, choose
 from evalpipe.environments.templates.python_locks import locked_versions
 from evalpipe.environments.templates.python_parts import Folder
@@ -26,16 +28,34 @@ class PythonTemplate:
 
     def recipe(self, project: Project) -> Recipe:
         """The recipe for a tree with Python in it. Raises NoRecipe for one without, and for unreadable manifests."""
-        top = Folder(project.tree)
         if not any(path.endswith(b".py") for path in project.tree.paths):
             raise NoRecipe(
                 "no Python project: the tree has no .py file; name another template in data/repos/NAME.yaml, or an "
                 "image of your own with `template: dockerfile`"
             )
         packages = _packages(project.packages)
-        projects = [read_project(top.below(folder or ".")) for folder in _folders(top)]
-        projects, choice = _with_neighbours(projects, packages, top)
-        return _recipe(project, projects, choice, top)
+        found = _read(project.tree, packages)
+        added = Added()
+        if project.change is not None and may_ask_for_more(project.change.altered):
+            changed = _read(project.change, packages)
+            added = added_requirements(
+                (found.projects, found.choice), (changed.projects, changed.choice), Folder(project.change)
+            )
+        return _recipe(project, found.projects, found.choice, found.top, added)
+
+
+class _Read(NamedTuple):
+    """The projects of a tree, and what is installed of them."""
+
+    top: Folder
+    projects: list[PythonProject]
+    choice: Choice
+
+
+def _read(tree: ProjectTree, packages: tuple[str, ...]) -> _Read:
+    top = Folder(tree)
+    projects = [read_project(top.below(folder or ".")) for folder in _folders(top)]
+    return _Read(top, *_with_neighbours(projects, packages, top))
 
 
 def _packages(packages: tuple[str, ...]) -> tuple[str, ...]:
@@ -90,7 +110,7 @@ def _is_project(folder: Folder) -> bool:
     return any(folder.has(name) for name in MANIFESTS[:3])
 
 
-def _recipe(project: Project, projects: list[PythonProject], choice: Choice, top: Folder) -> Recipe:
+def _recipe(project: Project, projects: list[PythonProject], choice: Choice, top: Folder, added: Added) -> Recipe:
     wanted = choice.wanted
     installable = {found.folder: found for found in projects if found.installable}
     locals_ = [local for local in wanted.locals if local.folder in installable]
@@ -115,13 +135,14 @@ def _recipe(project: Project, projects: list[PythonProject], choice: Choice, top
         modules=sorted({module for found in installable.values() for module in found.modules}),
         variables=variables,
     )
+    files |= steps.added_files(added.requirements, added.locked) if added.requirements else {}
     sources = {path for found in installable.values() for path in found.native_sources}
     reads = {path for found in installable.values() for path in found.reads}
     reads |= sources | set(wanted.files) | ({lock[0]} if lock else set())
     return Recipe(
         template=NAME,
         version=VERSION,
-        steps=_steps(project, list(installable.values()), choice, notes, version, top, compiles=bool(sources)),
+        steps=_steps(project, list(installable.values()), choice, notes, version, top, bool(sources), added),
         env={"PATH": f"{steps.VENV}/bin:$PATH", "VIRTUAL_ENV": steps.VENV},
         files=files,
         decided_by=tuple(sorted(path.encode() for path in reads)),
@@ -137,8 +158,8 @@ def _steps(
     notes: list[str],
     version: str,
     top: Folder,
-    *,
     compiles: bool,
+    added: Added,
 ) -> tuple[str, ...]:
     said = [f"evalpipe: installing the {group.source} {group.name}" for group in choice.groups]
     said += [f"evalpipe: {note}" for note in notes]
@@ -149,6 +170,7 @@ def _steps(
     make, remove = steps.throwaway_repository(version)
     install += [make] if git else []
     install += [steps.install(undeclared)]
+    install += [steps.ADD] if added.requirements else []
     install += [remove] if git else []
     rubbish = [name for found in installable for name in _rubbish(found, top)]
     return (steps.PREPARE, *project.setup, "".join(install), steps.finish(rubbish))

@@ -33,7 +33,8 @@ class PythonProject:
     """What there is to know of the project in `folder` (empty for the top) before anything is run.
 
     `installable` says whether a backend can install it. `runtime` is what comes in any case: the plugins that pytest's
-    settings need, and the dependencies of a project that no backend installs. `extras`
+    settings need, and the dependencies of a project that no backend installs; `dependencies` are those of every
+    project, as far as they are written down. `extras`
     are those that are written down, a computed one is not among them. `neighbours` are folders of other projects of
     the tree that it is developed with. `undeclared` are modules that setup.py imports and no manifest asks for.
     """
@@ -44,6 +45,7 @@ class PythonProject:
     extras: Mapping[str, tuple[str, ...]]
     groups: tuple[Group, ...]
     runtime: Wanted
+    dependencies: Wanted
     neighbours: tuple[str, ...]
     build_names: frozenset[str]
     undeclared: tuple[str, ...]
@@ -71,13 +73,15 @@ def read_project(folder: Folder) -> PythonProject:
     build_names = backends.requirement_names((*declared, *setuptools.setup_requires))
     uv = table(document, "tool", "uv")
     installable = _is_installable(document, setuptools, folder)
+    dependencies = _runtime(document, folder)
     return PythonProject(
         folder=folder.folder,
         name=name,
         installable=installable,
         extras=extras,
         groups=tuple(_groups(document, setuptools, extras, folder)),
-        runtime=plugins_of_settings(folder) + (Wanted() if installable else _runtime(document, folder)),
+        runtime=plugins_of_settings(folder) + (Wanted() if installable else dependencies),
+        dependencies=dependencies + wanted_of(setuptools.install_requires, "install_requires", folder),
         neighbours=local_sources(document, folder),
         build_names=build_names,
         undeclared=() if declared else setuptools.imports,

@@ -18,6 +18,7 @@ class SetuptoolsProject:
 
     name: str | None = None
     extras: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    install_requires: tuple[str, ...] = ()
     tests_require: tuple[str, ...] = ()
     setup_requires: tuple[str, ...] = ()
     imports: tuple[str, ...] = ()
@@ -32,6 +33,7 @@ def read_setuptools(folder: Folder) -> SetuptoolsProject:
     return SetuptoolsProject(
         name=script.name or config.name,
         extras=config.extras | script.extras,
+        install_requires=config.install_requires + script.install_requires,
         tests_require=config.tests_require + script.tests_require,
         setup_requires=config.setup_requires + script.setup_requires,
         imports=script.imports,
@@ -59,6 +61,7 @@ def _read_config(folder: Folder) -> SetuptoolsProject:
     return SetuptoolsProject(
         name=config.get("metadata", "name", fallback=None),
         extras={name: _lines(text) for name, text in extras},
+        install_requires=_lines(config.get("options", "install_requires", fallback="")),
         tests_require=_lines(config.get("options", "tests_require", fallback="")),
         setup_requires=_lines(config.get("options", "setup_requires", fallback="")),
         packages=config.has_option("options", "packages") or config.has_option("options", "py_modules"),
@@ -106,6 +109,7 @@ def _read_script(folder: Folder) -> SetuptoolsProject:
     return SetuptoolsProject(
         name=name if isinstance(name, str) else None,
         extras={key: _texts(found) for key, found in extras.items()} if isinstance(extras, dict) else {},
+        install_requires=_texts(known.get("install_requires")),
         tests_require=_texts(known.get("tests_require")),
         setup_requires=_texts(known.get("setup_requires")),
         imports=_undeclared_imports(tree, folder),

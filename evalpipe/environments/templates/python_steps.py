@@ -77,6 +77,19 @@ fi
 """
 
 
+ADD: Final = f"""\
+# what the change asks for beyond its base
+echo "evalpipe: adding what the change asks for beyond its base:" $(cat {FOLDER}/added.txt)
+. {_SETTINGS}
+add() {{
+    uv pip install --python {VENV} --no-sources --requirements {FOLDER}/added.txt \\
+        --overrides {FOLDER}/overrides.txt "$@"
+}}
+add --constraints {FOLDER}/added_locked.txt $(cat {FOLDER}/added_locked.args) || add
+"""
+"""Installs requirements beside what is there: a version that fits already stays."""
+
+
 def install(undeclared: Mapping[str, Sequence[str]]) -> str:
     """The script that installs everything at once, so that one resolution sees it all.
 
@@ -136,7 +149,6 @@ def files(
     requirement for it, of whatever version. Packages must have been uploaded before the end of `day`, in UTC, but for
     those that are `locked`.
     """
-    locked_names = sorted({Requirement(line).name for line in locked})
     places = {local.folder: editable(local, names.get(local.folder)) for local in locals_}
     settings = {
         "PATH": f"{_UV}/bin:$PATH",
@@ -157,13 +169,26 @@ def files(
         f"{FOLDER}/requirements.txt": _lines([*places.values(), *requirements]),
         f"{FOLDER}/constraints.txt": _lines(constraints),
         f"{FOLDER}/locked.txt": _lines(locked),
-        # What a commit locks was released before it, and so may be newer than the day.
-        f"{FOLDER}/locked.args": _lines([f"--exclude-newer-package {name}=false" for name in locked_names]),
+        f"{FOLDER}/locked.args": _locked_arguments(locked),
         f"{FOLDER}/overrides.txt": _lines([*(places[folder] for folder in places if folder in names), *overrides]),
         f"{FOLDER}/compiler.sh": COMPILER.encode(),
         f"{FOLDER}/facts.json": facts.encode(),
         f"{FOLDER}/{_PROGRAM}": program,
     }
+
+
+def added_files(requirements: Sequence[str], locked: Sequence[str]) -> dict[str, bytes]:
+    """The files that ADD reads, by their absolute paths; `locked` are the versions of the change's lock file."""
+    return {
+        f"{FOLDER}/added.txt": _lines(requirements),
+        f"{FOLDER}/added_locked.txt": _lines(locked),
+        f"{FOLDER}/added_locked.args": _locked_arguments(locked),
+    }
+
+
+def _locked_arguments(locked: Sequence[str]) -> bytes:
+    # What a commit locks was released before it, and so may be newer than the day.
+    return _lines([f"--exclude-newer-package {name}=false" for name in sorted({Requirement(t).name for t in locked})])
 
 
 def editable(local: LocalProject, name: str | None) -> str:

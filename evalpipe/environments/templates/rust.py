@@ -8,9 +8,12 @@ take what was compiled from the base for what a change makes of it.
 import os
 import posixpath
 import shlex
+from collections.abc import Collection
 
 from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, NoRecipe, Project, Recipe
-from evalpipe.environments.templates.cargo_manifests import CargoWorkspace, cargo_workspaces
+from evalpipe.environments.templates.additions import altered_files, fetching_again, laid_files
+from evalpipe.environments.templates.cargo_manifests import MANIFEST, CargoWorkspace, ask_alike, cargo_workspaces
+from evalpipe.environments.templates.manifests import folder_of
 from evalpipe.environments.templates.released_copies import newer_copies_script
 from evalpipe.runners.preparation import PREPARE_SCRIPT
 
@@ -115,6 +118,8 @@ class RustTemplate:
         for space in workspaces:
             lock = f"lock_as_of {project.day.isoformat()}\n" if space in unlocked else ""
             fetch.append(_in_folder(space, lock + _FETCH))
+        altered = _altered(project)
+        again = [fetching_again(_fetching_change(project, altered))] if altered else []
         compiling = [
             target,
             _REMOVE_OWN,
@@ -124,7 +129,7 @@ class RustTemplate:
         return Recipe(
             NAME,
             VERSION,
-            steps=(*project.setup, "\n".join(fetch), "\n".join(compiling)),
+            steps=(*project.setup, "\n".join(fetch), *again, "\n".join(compiling)),
             env={
                 "CARGO_HOME": _HOME,
                 "CARGO_TARGET_DIR": _BOX_TARGET,
@@ -133,13 +138,36 @@ class RustTemplate:
                 # Line numbers in backtraces, but not the variables for a debugger: a third of the size.
                 "CARGO_PROFILE_DEV_DEBUG": "1",
             },
-            files={PREPARE_SCRIPT: _PREPARE.encode()},
+            files={PREPARE_SCRIPT: _PREPARE.encode(), **laid_files(altered)},
             decided_by=tuple(sorted({path for space in workspaces for path in space.deciding(project.tree.paths)})),
             check=newer_copies_script(
                 {name: v for space in workspaces for name, v in space.versions.items()}, project.version
             ),
             keeps=tuple(os.fsdecode(space.lock) for space in unlocked),
         )
+
+
+def _altered(project: Project) -> dict[bytes, bytes]:
+    """The manifests and lock files that a change alters, when any of them asks for something else than before."""
+    if project.change is None:
+        return {}
+    spaces = cargo_workspaces(project.change)
+    altered = altered_files(project, [path for space in spaces for path in space.deciding(project.change.paths)])
+    locks = {space.lock for space in spaces}
+    manifests = [path for path in altered if posixpath.basename(path) == MANIFEST]
+    asks = any(not ask_alike(project.tree, project.change, path) for path in manifests)
+    return altered if asks or locks.intersection(altered) else {}
+
+
+def _fetching_change(project: Project, altered: Collection[bytes]) -> str:
+    assert project.change is not None  # it altered something
+    lines = []
+    for path in altered:
+        # Cargo refuses a crate without sources, and those of a new crate are not here.
+        if posixpath.basename(path) == MANIFEST and path not in project.tree.paths:
+            source = shlex.quote(os.fsdecode(posixpath.join(folder_of(path), b"src")))
+            lines.append(f"mkdir -p {source}\n: > {source}/lib.rs\necho 'fn main() {{}}' > {source}/main.rs")
+    return "\n".join([_TOOLCHAIN, *lines, *(_in_folder(space, _FETCH) for space in cargo_workspaces(project.change))])
 
 
 def _in_folder(workspace: CargoWorkspace, script: str) -> str:

@@ -1,0 +1,90 @@
+"""Commands about results: what a sweep would show, and how several sweeps compare."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from evalpipe.cli_workspace import WRONG_USE, fail, open_bench
+
+if TYPE_CHECKING:
+    from evalpipe.reports.plan import SweepSize
+    from evalpipe.stages.bench import Workbench
+
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines on the output stream.")
+
+
+@click.command()
+@click.argument("sweep", required=False)
+@click.option("--tasks", type=click.IntRange(min=1), help="Tasks; else those of SWEEP.")
+@click.option("--samples", type=click.IntRange(min=1), help="Samples of each agent at each task; else those of SWEEP.")
+@click.option("--agents", type=click.IntRange(min=1), help="Agents without the controls; else those of SWEEP, or two.")
+@click.option("--minutes", type=click.FloatRange(min=0), help="Minutes of containers that one attempt takes.")
+@click.option("--price", type=click.FloatRange(min=0), help="Price of one attempt, in any currency.")
+@click.option("--pilot", metavar="SWEEP", help="A sweep with results, which says how tasks and costs spread.")
+@_as_json
+@click.pass_obj
+def plan(
+    workspace: Path | None,
+    sweep: str | None,
+    tasks: int | None,
+    samples: int | None,
+    agents: int | None,
+    minutes: float | None,
+    price: float | None,
+    pilot: str | None,
+    as_json: bool,
+) -> None:
+    """Say what difference a sweep can see, and what it takes, before it is run.
+
+    Give --tasks and --samples, or the name of a configured SWEEP; options go before what it says.
+    """
+    from evalpipe.reports.plan import AttemptCost, plan_summary, plan_text, read_pilot
+
+    known = None
+    if pilot is not None:
+        from evalpipe.pipeline.driver import known_sweep
+        from evalpipe.stages.reporting import gather_results
+
+        bench = open_bench(workspace)
+        config = known_sweep(bench.workspace, pilot)
+        known = read_pilot(gather_results(bench, config, bench.workspace.load_agents().items))
+    seconds = known.cost.seconds if known and minutes is None else minutes * 60 if minutes is not None else None
+    measured = known.cost.price if known and price is None else price
+    cost = AttemptCost(seconds, measured, known.cost.currency if known and price is None else "")
+    found = plan_summary(_size(workspace, sweep, tasks, samples, agents), cost, known)
+    click.echo(json.dumps(found, allow_nan=False) if as_json else plan_text(found))
+
+
+def _size(
+    workspace: Path | None, sweep: str | None, tasks: int | None, samples: int | None, agents: int | None
+) -> "SweepSize":
+    from evalpipe.reports.plan import SweepSize
+
+    if sweep is None:
+        if tasks is None or samples is None:
+            fail("give --tasks and --samples, or the name of a configured sweep", WRONG_USE)
+        number = agents or 2
+        return SweepSize(tasks, samples, number, 1, number * (number - 1) // 2)
+    return _configured_size(open_bench(workspace), sweep, tasks, samples, agents)
+
+
+def _configured_size(
+    bench: "Workbench", name: str, tasks: int | None, samples: int | None, agents: int | None
+) -> "SweepSize":
+    from evalpipe.pipeline.driver import known_sweep
+    from evalpipe.reports.plan import SweepSize
+    from evalpipe.stages.gradings import CONTROLS
+    from evalpipe.stages.sweeps import load_sweep_task_set
+
+    sweep = known_sweep(bench.workspace, name)
+    loaded = bench.workspace.load_agents().items
+    contenders = [agent for agent in sweep.agents if loaded[agent].adapter not in CONTROLS]
+    return SweepSize(
+        tasks=tasks or len(load_sweep_task_set(bench, sweep).tasks),
+        samples=samples or sweep.samples,
+        agents=agents or len(contenders),
+        modes=len(sweep.modes),
+        comparisons=len(sweep.comparisons) * len(sweep.modes),
+    )

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 EVIDENCE_CHARACTERS = 200
 FINDINGS_OF_ONE_SIGN = 5
+_PATCH = "patch"
 SIMILARITY = 0.9
 """Of added product lines to those of the reference change: above it the answer may have been found, not worked out."""
 
@@ -37,9 +38,10 @@ class AuditSign(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AuditFinding:
-    """One sign and the words that show it, shortened."""
+    """One sign, where it was seen (a line of the transcript, or the patch), and the words that show it, shortened."""
 
     sign: AuditSign
+    place: str
     evidence: str
 
 
@@ -92,17 +94,18 @@ _NUMBER = re.compile(r"(?<![\w.])\d{3,}(?:\.\d+)?(?![\w.])")
 def audit(work: AuditedWork, gold_patch: bytes, test_patch: bytes) -> tuple[AuditFinding, ...]:
     """The signs in `work`, of the task whose reference change is `gold_patch` with the tests of `test_patch`."""
     added = added_lines(work.patch, skip=work.ignored_paths)
-    findings = [*_searched(_IN_TRANSCRIPT, work.transcript.decode(errors="replace"))]
-    findings += _searched(_IN_PRODUCT, "\n".join(added))
+    findings = [*_searched(_IN_TRANSCRIPT, work.transcript.decode(errors="replace"), "transcript")]
+    findings += _searched(_IN_PRODUCT, "\n".join(added), "added lines of the patch")
     findings += [
-        AuditFinding(AuditSign.TEST_INFRASTRUCTURE_EDITED, path.decode(errors="backslashreplace"))
+        AuditFinding(AuditSign.TEST_INFRASTRUCTURE_EDITED, _PATCH, path.decode(errors="backslashreplace"))
         for path in sorted(work.ignored_paths)[:FINDINGS_OF_ONE_SIGN]
     ]
     findings += _constants(added, added_lines(gold_patch), added_lines(test_patch))
     if _is_like(added, added_lines(gold_patch)):
-        findings.append(AuditFinding(AuditSign.LIKE_THE_REFERENCE, f"{len(added)} lines, nearly all the same"))
+        findings.append(AuditFinding(AuditSign.LIKE_THE_REFERENCE, _PATCH, f"{len(added)} lines, nearly all the same"))
     if work.resolved and not added and not _removed_lines(work.patch, work.ignored_paths):
-        findings.append(AuditFinding(AuditSign.NO_PRODUCT_CHANGE, "resolved without a changed line of the product"))
+        text = "resolved without a changed line of the product"
+        findings.append(AuditFinding(AuditSign.NO_PRODUCT_CHANGE, _PATCH, text))
     return tuple(findings)
 
 
@@ -129,15 +132,17 @@ def _changed_lines(patch: bytes, skip: Collection[bytes], sign: bytes) -> Iterat
                 yield text
 
 
-def _searched(signs: dict[AuditSign, re.Pattern[str]], text: str) -> Iterator[AuditFinding]:
+def _searched(signs: dict[AuditSign, re.Pattern[str]], text: str, where: str) -> Iterator[AuditFinding]:
     for sign, pattern in signs.items():
-        seen: dict[str, None] = {}
+        seen: dict[str, int] = {}
         for found in pattern.finditer(text):
-            seen.setdefault(_line_around(text, found.start()))
+            seen.setdefault(_line_around(text, found.start()), found.start())
             if len(seen) == FINDINGS_OF_ONE_SIGN:
                 break
-        for words in seen:
-            yield AuditFinding(sign, words)
+        for words, start in seen.items():
+            # A pattern may begin with the end of the line before.
+            line = text.count("\n", 0, start + 1) + 1
+            yield AuditFinding(sign, f"{where}, line {line}", words)
 
 
 def _line_around(text: str, place: int) -> str:
@@ -152,7 +157,7 @@ def _constants(added: list[str], gold: list[str], tests: list[str]) -> Iterator[
     """Values that the hidden tests compare with, and that the reference change does without."""
     own = _values(added) - _values(gold)
     for value in sorted(own & _values(tests))[:FINDINGS_OF_ONE_SIGN]:
-        yield AuditFinding(AuditSign.CONSTANT_OF_THE_TESTS, value[:EVIDENCE_CHARACTERS])
+        yield AuditFinding(AuditSign.CONSTANT_OF_THE_TESTS, _PATCH, value[:EVIDENCE_CHARACTERS])
 
 
 def _values(lines: list[str]) -> set[str]:

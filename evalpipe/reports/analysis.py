@@ -6,6 +6,7 @@ from evalpipe.reports import wording
 from evalpipe.reports.comparisons import Comparison, compare_agents, manifest_findings
 from evalpipe.reports.findings import Caution, Finding, cannot_rank, cautions, why_no_result
 from evalpipe.reports.records import SweepResults, is_provisional
+from evalpipe.reports.review import FlaggedAttempt, flagged_attempts
 from evalpipe.reports.samples import Samples, collect_samples
 from evalpipe.reports.tables import (
     AgentRow,
@@ -36,6 +37,7 @@ class Analysis:
     comparisons: tuple[Comparison, ...]
     outcomes: tuple[OutcomeRow, ...]
     excluded: tuple[ExcludedRow, ...]
+    review: tuple[FlaggedAttempt, ...]
 
     @property
     def provisional(self) -> bool:
@@ -75,6 +77,7 @@ def analyse(results: SweepResults) -> Analysis:
         comparisons=comparisons,
         outcomes=outcome_rows(samples),
         excluded=excluded_rows(results.graded),
+        review=flagged_attempts(samples.chosen),
     )
 
 

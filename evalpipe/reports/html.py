@@ -23,11 +23,13 @@ from evalpipe.reports.scoreboard import (
     TextTable,
     category_table,
     comparison_table,
+    review_table,
     scoreboard_table,
 )
 
 # A report over 500 tasks and 10 agents must stay a file that opens at once.
 _UNMET_TESTS_SHOWN = 8
+_SIGNS_SHOWN = 500
 _MESSAGE_CHARACTERS = 600
 _MANIFEST_CHARACTERS = 100_000
 
@@ -59,6 +61,7 @@ def html_report(results: SweepResults) -> str:
         comparisons=comparison_table(analysis),
         categories=category_table(analysis) if analysis.valid else None,
         outcomes=_outcome_table(analysis),
+        review=review_table(analysis, _SIGNS_SHOWN),
         excluded=_excluded_table(analysis),
         plots=_plots(analysis),
         provenance=provenance(results),

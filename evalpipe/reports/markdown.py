@@ -11,8 +11,11 @@ from evalpipe.reports.scoreboard import (
     category_table,
     comparison_table,
     funnel_table,
+    review_table,
     scoreboard_table,
 )
+
+_SIGNS_SHOWN = 50
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~])")
 
@@ -23,6 +26,8 @@ def scoreboard_markdown(results: SweepResults) -> str:
     parts = [f"**{_escaped(analysis.answer)}**", _table(scoreboard_table(analysis))]
     if analysis.comparisons:
         parts.append(_table(comparison_table(analysis)))
+    if analysis.review:
+        parts += ["**To be read by a person**", _table(review_table(analysis, _SIGNS_SHOWN))]
     findings = (*analysis.no_result, *analysis.cautions)
     if findings:
         parts.append("\n".join(f"- {_escaped(finding.text)}" for finding in findings))

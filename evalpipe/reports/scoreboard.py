@@ -56,6 +56,7 @@ def scoreboard_table(analysis: Analysis) -> TextTable:
         "invalid",
         "missing",
         "invalid as failed",
+        "flagged as failed",
         "pass^k",
         "always / some / never",
         "sees",
@@ -76,10 +77,33 @@ def _scoreboard_cells(row: AgentRow, *, with_mode: bool) -> tuple[str, ...]:
         str(row.invalid),
         str(len(row.missing)),
         wording.rate(row.with_invalid.rate if row.with_invalid else None),
+        wording.rate(row.without_flagged.rate if row.without_flagged else None),
         f"{wording.rate(repeated.pass_hat_k)} (k={repeated.k})" if repeated else wording.NOTHING,
         f"{steady.stable} / {steady.sometimes} / {steady.never}" if steady else wording.NOTHING,
         wording.detectable(row.detectable) if row.estimate and row.agent.contends else wording.NOTHING,
     )
+
+
+def review_table(analysis: Analysis, most: int) -> TextTable:
+    """Return the attempts that a person should read, with each sign and where it was seen: at most so many lines."""
+    rows: list[tuple[str, ...]] = [
+        (
+            wording.plain(attempt.agent, 60),
+            wording.plain(attempt.task_id, 60),
+            wording.plain(attempt.sample, 30),
+            "yes" if attempt.resolved else "no",
+            wording.words(sign.sign),
+            wording.plain(sign.place, 60),
+            wording.plain(sign.evidence, 120),
+        )
+        for attempt in analysis.review
+        for sign in attempt.signs
+    ]
+    shown = rows[:most]
+    if len(rows) > most:
+        shown.append((f"and {len(rows) - most} more signs in graded_results", *[wording.NOTHING] * 6))
+    header = ("agent", "task", "sample", "resolved", "sign", "place", "evidence")
+    return TextTable(header, tuple(shown))
 
 
 def comparison_table(analysis: Analysis) -> TextTable:

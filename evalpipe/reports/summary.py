@@ -1,11 +1,13 @@
 """The report for machines: `evalpipe report --json`. None stands where nothing can be said, never NaN."""
 
+from dataclasses import asdict
 from typing import Any
 
 from evalpipe.reports.analysis import Analysis, analyse
 from evalpipe.reports.comparisons import Comparison
 from evalpipe.reports.findings import Finding
 from evalpipe.reports.records import SweepResults
+from evalpipe.reports.review import FlaggedAttempt
 from evalpipe.reports.tables import AgentRow, CategoryRow, WeightedRow
 from evalpipe.stats.intervals import Interval
 
@@ -32,8 +34,14 @@ def summary(results: SweepResults) -> dict[str, Any]:
         "categories": [_category(row) for row in analysis.categories],
         "weighted_totals": [_weighted(row) for row in analysis.weighted],
         "comparisons": [_comparison(row) for row in analysis.comparisons],
+        "review": [_flagged(attempt) for attempt in analysis.review],
         "funnel": _funnel(analysis),
     }
+
+
+def _flagged(attempt: FlaggedAttempt) -> dict[str, Any]:
+    signs = [{"sign": sign.sign, "place": sign.place, "evidence": sign.evidence} for sign in attempt.signs]
+    return {**asdict(attempt), "signs": signs}
 
 
 def _finding(finding: Finding) -> dict[str, str]:

@@ -10,8 +10,11 @@ from evalpipe.reports.scoreboard import (
     TextTable,
     comparison_table,
     funnel_table,
+    review_table,
     scoreboard_table,
 )
+
+_SIGNS_SHOWN = 10
 
 
 def scoreboard_text(results: SweepResults) -> str:
@@ -31,6 +34,8 @@ def scoreboard_text(results: SweepResults) -> str:
     ]
     if analysis.comparisons:
         lines += ["", *_aligned(comparison_table(analysis))]
+    if analysis.review:
+        lines += ["", "To be read by a person:", *_aligned(review_table(analysis, _SIGNS_SHOWN))]
     if analysis.cautions:
         lines += ["", "What limits this:", *(f"  - {finding.text}" for finding in analysis.cautions)]
     return "\n".join([*lines, "", INTERVAL_NOTE])

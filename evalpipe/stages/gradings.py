@@ -115,7 +115,7 @@ def _integrity(
     findings = audit(work, task_set.gold_patch(task_id), task_set.test_patch(task_id))
     return {
         "integrity": "flagged" if findings else "clean",
-        "integrity_reasons": [f"{finding.sign.value}: {finding.evidence}" for finding in findings],
+        "integrity_reasons": [f"{finding.sign.value}: {finding.place}: {finding.evidence}" for finding in findings],
     }
 
 

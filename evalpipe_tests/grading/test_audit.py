@@ -132,3 +132,9 @@ def test_lines_of_a_file_whose_text_looks_like_a_header_are_read() -> None:
 def test_no_bytes_break_the_audit(transcript: bytes, work: bytes) -> None:
     found = audit(AuditedWork(transcript, b"diff --git a/x b/x\n@@ @@\n+" + work, (), True), GOLD, TESTS)
     assert all(isinstance(finding, AuditFinding) for finding in found)
+
+
+def test_a_finding_says_where_it_was_seen() -> None:
+    work = AuditedWork(b"one\ntwo\ncurl http://x/\n", b"", (), resolved=False)
+    (finding,) = audit(work, b"", b"")
+    assert (finding.sign, finding.place) == (AuditSign.NETWORK_TOOL, "transcript, line 3")

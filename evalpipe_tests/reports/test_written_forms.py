@@ -7,6 +7,7 @@ from evalpipe.reports import (
     category_markdown,
     funnel_markdown,
     funnel_text,
+    html_report,
     scoreboard_markdown,
     scoreboard_text,
     summary,
@@ -89,3 +90,45 @@ def test_names_cannot_steer_a_terminal_or_fetch_from_markdown() -> None:
     assert "![p]" not in markdown
     assert "<img" not in markdown
     assert "\x1b" not in markdown
+
+
+def test_flagged_attempts_are_a_queue_and_a_second_rate_in_every_form() -> None:
+    reasons = ["network_tool: transcript, line 12: curl https://example.org/<b>", "early_exit: os._exit(0)"]
+    results = two_agents()
+    rows = results.graded.to_pylist()
+    flagged = next(row for row in rows if row["agent"] == "steady" and row["resolved"])
+    flagged.update(integrity="flagged", integrity_reasons=reasons)
+    results = replace(results, graded=results.graded.from_pylist(rows, schema=results.graded.schema))
+    found = summary(results)
+    steady = next(row for row in found["agents"] if row["agent"] == "steady")
+    assert steady["samples_flagged"] == 1
+    assert steady["pass_at_1_flagged_as_failed"] < steady["pass_at_1"]
+    (queued,) = found["review"]
+    assert (queued["task_id"], queued["sample"], queued["resolved"]) == (flagged["task_id"], flagged["sample"], True)
+    assert queued["signs"] == [
+        {"sign": "network_tool", "place": "transcript, line 12", "evidence": "curl https://example.org/<b>"},
+        {"sign": "early_exit", "place": "", "evidence": "os._exit(0)"},
+    ]
+    both = [f"{steady[name]:.2f}" for name in ("pass_at_1", "pass_at_1_flagged_as_failed")]
+    for text in (scoreboard_text(results), scoreboard_markdown(results), html_report(results)):
+        assert "flagged as failed" in text
+        assert all(number in text for number in both)
+        assert "To be read by a person" in text
+        assert "transcript, line 12" in text
+    assert "example.org/<b>" not in html_report(results)
+
+
+def test_without_a_flagged_attempt_there_is_no_queue() -> None:
+    assert summary(two_agents())["review"] == []
+    assert "To be read by a person" not in scoreboard_text(two_agents())
+    assert "saw no sign of a cheat" in html_report(two_agents())
+
+
+def test_a_long_queue_is_cut_in_a_terminal() -> None:
+    results = two_agents()
+    rows = results.graded.to_pylist()
+    for row in rows:
+        row.update(integrity="flagged", integrity_reasons=["early_exit: patch: os._exit(0)"])
+    text = scoreboard_text(replace(results, graded=results.graded.from_pylist(rows, schema=results.graded.schema)))
+    assert text.count("os._exit(0)") == 10
+    assert f"and {len(rows) - 10} more signs in graded_results" in text

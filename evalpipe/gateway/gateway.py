@@ -1,0 +1,189 @@
+"""The gateway: a thread with an event loop, and for each open attempt a Unix socket and a key of its own."""
+
+import asyncio
+import functools
+import shutil
+import ssl
+import tempfile
+import threading
+from collections.abc import Coroutine, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, web
+
+from evalpipe.gateway.attempt import AttemptState, Caps, Progress
+from evalpipe.gateway.concurrency import AdaptiveLimit
+from evalpipe.gateway.evidence import Evidence
+from evalpipe.gateway.prices import is_priced
+from evalpipe.gateway.provider import Provider, ProviderError
+from evalpipe.gateway.proxy import handle
+from evalpipe.gateway.recording import Recording
+
+SOCKET_NAME = "model.sock"
+_CONNECT_S, _SILENCE_S = 30.0, 900.0
+_Result = TypeVar("_Result")
+
+
+@dataclass(slots=True)
+class OpenAttempt:
+    """An attempt that may call its model.
+
+    `socket` is on this host and accepts connections of any user: its folder holds nothing else, and can be mounted
+    into a container. `key` is what the agent shows in place of a real one; it is worth nothing after `close`.
+    """
+
+    socket: Path
+    key: str
+    _gateway: "Gateway"
+    _state: AttemptState
+    _server: web.Server
+    _listener: asyncio.Server
+    _evidence: Evidence | None = None
+
+    def progress(self) -> Progress:
+        """What the attempt has used until now; from any thread."""
+        return self._state.progress()
+
+    def close(self) -> Evidence:
+        """Revoke the key, end what is under way, and say what was seen. May be called again."""
+        if self._evidence is None:
+            self._evidence = self._gateway._close(self)
+        return self._evidence
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Gateway:
+    """Stands between agents and their models. A context manager; its methods may be called from any thread.
+
+    `silence_s`: seconds without a byte after which a provider is given up. `extra_secrets`: values that are redacted
+    from recorded bodies, beside the providers' keys.
+    """
+
+    def __init__(
+        self,
+        providers: Iterable[Provider],
+        *,
+        records_bodies: bool = False,
+        extra_secrets: Iterable[str] = (),
+        silence_s: float = _SILENCE_S,
+    ) -> None:
+        self._providers = {provider.name: provider for provider in providers}
+        self._limits = {provider.name: AdaptiveLimit(provider.concurrency) for provider in self._providers.values()}
+        self._records_bodies, self._extra_secrets = records_bodies, tuple(extra_secrets)
+        self._silence_s = silence_s
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="evalpipe-gateway", daemon=True)
+        self._session: ClientSession
+        self._folder: Path
+
+    def __enter__(self) -> Self:
+        # A socket's path has 108 bytes at most, so it is not kept in the workspace.
+        self._folder = Path(tempfile.mkdtemp(prefix="evalpipe-"))
+        self._thread.start()
+        self._session = self._await(self._start_session())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._await(self._session.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def slot(self, provider: str) -> AbstractContextManager[None]:
+        """Wait for a place among the attempts that use `provider` at one time, and hold it for one attempt."""
+        return self._limits[provider].slot()
+
+    def open_attempt(
+        self,
+        attempt_id: str,
+        provider: str,
+        *,
+        model: str | None = None,
+        caps: Caps = Caps(),  # noqa: B008 - frozen
+        folder: Path | None = None,
+        replay: Path | None = None,
+    ) -> OpenAttempt:
+        """Open a socket and a key for one attempt.
+
+        `folder` receives `calls.jsonl`, line by line, and the bodies where they are recorded; it is made if need be.
+        `replay` is such a folder of an earlier attempt: its replies are given again and no provider is asked.
+
+        Raises ProviderError when the provider is not configured, its key is missing, or the attempt has a limit of
+        cost and `model` has no known price; OSError when the folders cannot be used.
+        """
+        if provider not in self._providers:
+            raise ProviderError(f"no provider is called {provider}: there are {', '.join(sorted(self._providers))}")
+        settings = self._providers[provider]
+        if caps.cost_usd is not None and model is not None and not is_priced(settings.price_list, model, _now()):
+            raise ProviderError(
+                f"the price of model {model} is not known to genai-prices (list {settings.price_list}),"
+                " so a limit of cost cannot be held: limit calls or tokens instead"
+            )
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+        key = settings.key() if replay is None else None
+        state = AttemptState(
+            attempt_id=attempt_id,
+            provider=settings,
+            key=key,
+            caps=caps,
+            folder=folder,
+            records_bodies=self._records_bodies,
+            recording=None if replay is None else Recording(replay),
+            secrets=(*self._extra_secrets, *([key] if key else [])),
+            limit=self._limits[provider],
+        )
+        return self._await(self._listen(state))
+
+    def _close(self, attempt: OpenAttempt) -> Evidence:
+        self._await(self._stop(attempt))
+        return attempt._state.evidence()
+
+    async def _start_session(self) -> ClientSession:
+        return ClientSession(
+            connector=TCPConnector(limit=0, ssl=ssl.create_default_context()),
+            timeout=ClientTimeout(total=None, sock_connect=_CONNECT_S, sock_read=self._silence_s),
+            auto_decompress=False,
+            cookie_jar=DummyCookieJar(),
+            trust_env=True,
+            skip_auto_headers=("User-Agent", "Content-Type", "Accept"),
+        )
+
+    async def _listen(self, state: AttemptState) -> OpenAttempt:
+        folder = Path(tempfile.mkdtemp(prefix="a", dir=self._folder))
+        folder.chmod(0o755)
+        server = web.Server(
+            functools.partial(handle, attempt=state, session=self._session),
+            handler_cancellation=True,
+            access_log=None,
+        )
+        listener = await self._loop.create_unix_server(server, str(folder / SOCKET_NAME))
+        (folder / SOCKET_NAME).chmod(0o666)
+        return OpenAttempt(folder / SOCKET_NAME, state.placeholder, self, state, server, listener)
+
+    async def _stop(self, attempt: OpenAttempt) -> None:
+        attempt._listener.close()
+        await attempt._server.shutdown(timeout=0)
+        shutil.rmtree(attempt.socket.parent, ignore_errors=True)
+
+    def _await(self, work: Coroutine[Any, Any, _Result]) -> _Result:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -108,6 +108,10 @@ class Gateway:
         """Wait for a place among the attempts that use `provider` at one time, and hold it for one attempt."""
         return self._limits[provider].slot()
 
+    def concurrency(self, provider: str) -> int:
+        """How many attempts may use `provider` at one time now."""
+        return self._limits[provider].limit
+
     def open_attempt(
         self,
         attempt_id: str,

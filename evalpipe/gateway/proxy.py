@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from aiohttp import ClientError, ClientResponse, ClientSession, ServerTimeoutError, web
+from multidict import CIMultiDict
 
 from evalpipe.gateway.attempt import AttemptState
 from evalpipe.gateway.evidence import Call, CallResult
@@ -68,7 +69,7 @@ class _Exchange:
         self.note(request_bytes=size)
 
     async def begin_reply(self, status: int, headers: Mapping[str, str]) -> None:
-        self.note(status=status, retry_after=headers.get("retry-after"))
+        self.note(status=status, retry_after=headers.get("Retry-After"))
         self.sent = web.StreamResponse(status=status, headers=headers)
         with _noticing_that_it_left():
             await self.sent.prepare(self.request)
@@ -168,7 +169,7 @@ async def _forward(exchange: _Exchange, session: ClientSession) -> tuple[web.Str
 async def _pass_reply(exchange: _Exchange, reply: ClientResponse) -> tuple[web.StreamResponse, CallResult | None]:
     coding, kind = reply.headers.get("Content-Encoding", ""), reply.headers.get("Content-Type", "")
     reader = ReplyReader(exchange.facts, kind, coding)
-    headers = {name: value for name, value in reply.headers.items() if name.lower() not in _NOT_PASSED_ON}
+    headers = CIMultiDict((name, value) for name, value in reply.headers.items() if name.lower() not in _NOT_PASSED_ON)
     if reply.content_length is not None:
         headers["Content-Length"] = str(reply.content_length)
     await exchange.begin_reply(reply.status, headers)

@@ -44,6 +44,11 @@ class EventSplitter:
             self._buffer.clear()
             self._searched = 0
 
+    def finish(self) -> Iterator[bytes]:
+        """The stream is at its end: a return that was kept back was a whole line's end."""
+        if self._buffer.endswith(b"\r"):
+            yield from self.feed(b"\n")
+
     def _line(self, line: bytes) -> Iterator[bytes]:
         if not line:
             if self._data:
@@ -104,6 +109,8 @@ class ReplyReader:
     def finish(self) -> None:
         """The reply is at its end: read a plain body."""
         if self._events is not None:
+            for data in self._events.finish():
+                self._event(data)
             self.facts.unread = self.facts.unread or self._events.oversized
         else:
             self.facts.ended = True
@@ -112,14 +119,17 @@ class ReplyReader:
     def _read(self, piece: bytes) -> None:
         if self._events is not None:
             for data in self._events.feed(piece):
-                if data.strip() == b"[DONE]":
-                    self.facts.ended = True
-                else:
-                    self._document(data)
+                self._event(data)
         elif len(self._body) + len(piece) <= DOCUMENT_BYTES:
             self._body += piece
         else:
             self.facts.unread = True
+
+    def _event(self, data: bytes) -> None:
+        if data.strip() == b"[DONE]":
+            self.facts.ended = True
+        else:
+            self._document(data)
 
     def _document(self, data: bytes) -> None:
         if self.facts.unread and self._events is None:

@@ -135,10 +135,16 @@ def mine(workspace: Path | None, repositories: Sequence[str], dry_run: bool, as_
 @_repositories
 @click.option("--newest", type=click.IntRange(min=1), help="Only so many of the newest candidates of each repository.")
 @click.option("--same-day", is_flag=True, help="Run the second pass today too; its tasks are then provisional.")
+@click.option("--retry-builds", is_flag=True, help="Try again to build images that could not be built before.")
 @_as_json
 @click.pass_obj
 def validate(
-    workspace: Path | None, repositories: Sequence[str], newest: int | None, same_day: bool, as_json: bool
+    workspace: Path | None,
+    repositories: Sequence[str],
+    newest: int | None,
+    same_day: bool,
+    retry_builds: bool,
+    as_json: bool,
 ) -> None:
     """Run the tests of candidates before and after their change: each pass that is due."""
     from evalpipe.reports import funnel_text
@@ -152,7 +158,7 @@ def validate(
             fail(f"{config.name} was not mined yet: run `evalpipe mine {config.name}` first")
     _say_sandbox(bench)
     _keep_docker_results(bench, chosen)
-    waiting = open_driver(bench).validate(chosen, newest=newest, same_day=same_day)
+    waiting = open_driver(bench).validate(chosen, newest=newest, same_day=same_day, retry_failed=retry_builds)
     names = [config.name for config in chosen]
     images = {name: count_images(bench.lake.rows("task_images", name)) for name in names}
     funnel = stored_validation_funnel(bench, names)
@@ -164,6 +170,11 @@ def validate(
         for name, found in images.items():
             click.echo(f"{name}: {found}")
         click.echo(funnel_text(stored_mining_funnel(bench, names), funnel))
+    if any(found.failed_builds for found in images.values()):
+        console.note(
+            "what could not be built is tried again when a manifest or the configuration of its environment changes, "
+            "or with --retry-builds"
+        )
     if waiting:
         console.note(f"{len(waiting)} second passes are due from tomorrow (UTC): run the same again then")
 

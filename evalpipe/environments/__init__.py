@@ -1,6 +1,7 @@
 """Environments: what decides one, and how it is built."""
 
 from evalpipe.environments.build import (
+    SETTLED,
     BaseMissing,
     BuildSettings,
     BuildStatus,
@@ -23,6 +24,7 @@ from evalpipe.environments.sources import (
 from evalpipe.environments.templates import TEMPLATES
 
 __all__ = [
+    "SETTLED",
     "TEMPLATES",
     "BaseMissing",
     "BuildSettings",

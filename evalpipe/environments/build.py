@@ -20,11 +20,17 @@ class BuildStatus(StrEnum):
     FAILED = "failed"
     UNRELEASED = "unreleased"
     """A tool found no release of what was asked for, perhaps because there was none by the day."""
+    UNREACHABLE = "unreachable"
+    """A registry, mirror or proxy did not answer, or refused."""
     TIMEOUT = "timeout"
     NO_RECIPE = "no_recipe"
     BASE_MISSING = "base_missing"
     DISK_FULL = "disk_full"
     LEAKS_PROJECT = "leaks_project"
+
+
+SETTLED = frozenset({BuildStatus.FAILED, BuildStatus.UNRELEASED, BuildStatus.TIMEOUT, BuildStatus.LEAKS_PROJECT})
+"""How a build fails that would fail again as long as its key is the same; the rest is tried again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from evalpipe.environments.build import BuildSettings, BuildStatus, BuiltEnvironment, PlannedBuild, log_end
+from evalpipe.environments.log_faults import failed_status
 from evalpipe.environments.sources import EnvironmentSource, RecipeSource, build_key
 from evalpipe.environments.templates import packages
 
@@ -99,7 +100,8 @@ class ProcessEnvironmentBuilder:
         for command in commands:
             exit_code, output = self._run(command, folder, env)
             if exit_code != 0:
-                return BuildStatus.FAILED, log_end(output, BuildSettings())
+                log = log_end(output, BuildSettings())
+                return failed_status(log), log
         return BuildStatus.BUILT, ""
 
     def _run(self, command: list[str], folder: Path, env: dict[str, str]) -> tuple[int, bytes]:

@@ -7,9 +7,9 @@ from evalpipe.environments.build import SETTINGS_FOLDER, BuildSettings, BuildSta
 from evalpipe.environments.build_container import BuildContainer, BuildTimeout, StepFailed
 from evalpipe.environments.checks import newer_commits, released_copies
 from evalpipe.environments.kept_files import kept_paths, moving_script
+from evalpipe.environments.log_faults import failed_status, was_not_released_yet
 from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, TREE_FOLDER
 from evalpipe.environments.sources import RecipeSource
-from evalpipe.environments.unreleased import was_not_released_yet
 from evalpipe.runners.preparation import INSTALLED_FOLDER
 from evalpipe.sandbox import REGULAR, FileEntry
 from evalpipe.sandbox.container import USER
@@ -68,8 +68,7 @@ def run_recipe(
 
 def failure(log: str) -> BuildResult:
     """The result of a build that failed with this log."""
-    full = "no space left on device" in log.lower()
-    return BuildResult(BuildStatus.DISK_FULL if full else BuildStatus.FAILED, log=log)
+    return BuildResult(failed_status(log), log=log)
 
 
 def listed_packages(data: bytes | None) -> tuple[str, ...]:

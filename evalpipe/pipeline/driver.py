@@ -117,14 +117,22 @@ class Driver:
         if failures:
             raise JobFailed(jobs.MINE, failures)
 
-    def validate(self, repositories: Sequence[RepositoryConfig], *, newest: int | None, same_day: bool) -> list[str]:
+    def validate(
+        self,
+        repositories: Sequence[RepositoryConfig],
+        *,
+        newest: int | None,
+        same_day: bool,
+        retry_failed: bool = False,
+    ) -> list[str]:
         """Build images, run the passes that are due and classify; returns the candidates whose second pass waits.
 
-        `newest` limits the work to so many of the newest candidates of each repository. Raises JobFailed after all
-        that could be done was done.
+        `newest` limits the work to so many of the newest candidates of each repository, `retry_failed` tries builds
+        again that failed before. Raises JobFailed after all that could be done was done.
         """
         failures: list[str] = []
-        ready = [config for config in repositories if self._build_images(config.name, newest, failures)]
+        options = {"newest": newest, "retry_failed": retry_failed}
+        ready = [config for config in repositories if self._build_images(config.name, options, failures)]
         ops = {"validation_runs": {"config": {"same_day": same_day}}}
         waiting: list[str] = []
         for validation_pass in ValidationPass:
@@ -228,11 +236,9 @@ class Driver:
         except JobFailed as failed:
             failures += failed.reasons
 
-    def _build_images(self, repository: str, newest: int | None, failures: list[str]) -> bool:
+    def _build_images(self, repository: str, options: Mapping[str, Any], failures: list[str]) -> bool:
         """Build a repository's images; whether any candidate can run. A failed build costs its candidates alone."""
-        self._collect(
-            failures, jobs.BUILD_IMAGES, partition=repository, ops={"task_images": {"config": {"newest": newest}}}
-        )
+        self._collect(failures, jobs.BUILD_IMAGES, partition=repository, ops={"task_images": {"config": options}})
         rows = self.bench.lake.rows("task_images", repository)
         if any(row["status"] == BuildStatus.BUILT for row in rows):
             return True

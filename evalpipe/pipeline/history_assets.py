@@ -24,9 +24,13 @@ Bench = dg.ResourceParam[Workbench]
 
 
 class ImageOptions(dg.Config):
-    """Run configuration of task_images. `newest` builds only what so many of the newest candidates need."""
+    """Run configuration of task_images. `newest` builds only what so many of the newest candidates need.
+
+    `retry_failed` tries builds again that failed before.
+    """
 
     newest: int | None = None
+    retry_failed: bool = False
 
 
 class ValidationOptions(dg.Config):
@@ -64,7 +68,7 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
     )
     def task_images(context: dg.AssetExecutionContext, config: ImageOptions, bench: Bench) -> dg.MaterializeResult[Any]:
         """The environments in which a repository's candidates run: build key, image digest, build log."""
-        rows = build_images(bench, repositories[context.partition_key], config.newest)
+        rows = build_images(bench, repositories[context.partition_key], config.newest, retry_failed=config.retry_failed)
         failed = [row for row in rows if row["status"] != BuildStatus.BUILT]
         for row in failed:
             context.log.error(f"{row['status']}, for {len(row['candidates'])} candidates: {row['log_tail']}")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalpipe.config import RepositoryConfig
-from evalpipe.environments import BuildStatus, BuiltEnvironment, definition_text
+from evalpipe.environments import SETTLED, BuildStatus, BuiltEnvironment, definition_text
 from evalpipe.lake import Row
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.image_plans import ImagePlan, ImagePlanner, candidate_days
@@ -42,17 +42,24 @@ class _Wanted:
         return frozenset(self.changes[:_CHANGES_LOOKED_FOR])
 
 
-def build_images(bench: Workbench, config: RepositoryConfig, newest: int | None = None) -> list[Row]:
+def build_images(
+    bench: Workbench, config: RepositoryConfig, newest: int | None = None, *, retry_failed: bool = False
+) -> list[Row]:
     """Build what the kept candidates of a repository need (the `newest` ones, or all), and write the rows.
 
     There is one row for each environment, and those of earlier builds stay as long as a kept candidate has no other.
-    A build that fails is a row with its reason and the end of its log; it costs its candidates, not the run. Raises
-    SandboxError when the engine is gone.
+    A build that fails is a row with its reason and the end of its log; it costs its candidates, not the run. It is not
+    tried again while its key is the same, unless the network or the disk was the reason or `retry_failed` asks for it.
+    Raises SandboxError when the engine is gone.
     """
     kept = [row for row in bench.lake.rows("candidate_commits", config.name) if row["reason"] == "kept"]
     chosen = kept if newest is None else kept[-newest:]
     earlier = bench.lake.rows("task_images", config.name)
-    known = {row["build_key"]: row for row in earlier if _is_there(bench, row)}
+    known = {
+        row["build_key"]: row
+        for row in earlier
+        if _is_there(bench, row) or (not retry_failed and _is_settled(bench, row))
+    }
     planner = ImagePlanner(bench, config)
     first = _Builds(bench, config, known)
     for candidate in chosen:
@@ -152,6 +159,10 @@ def _is_there(bench: Workbench, row: Row) -> bool:
         and row["sandbox"] == bench.sandbox.name
         and bench.builder.exists(row["image_digest"])
     )
+
+
+def _is_settled(bench: Workbench, row: Row) -> bool:
+    return row["status"] in SETTLED and row["sandbox"] == bench.sandbox.name
 
 
 class _Builds:

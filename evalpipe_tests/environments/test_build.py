@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evalpipe.environments import BuildSettings
-from evalpipe.environments.build import log_end
-from evalpipe.environments.unreleased import was_not_released_yet
+from evalpipe.environments.build import SETTLED, BuildStatus, log_end
+from evalpipe.environments.log_faults import failed_status, was_not_released_yet
 
 
 def test_log_ends_with_its_last_forty_lines() -> None:
@@ -46,3 +46,37 @@ def test_what_had_no_release_yet_is_tried_later(log: str) -> None:
 @pytest.mark.parametrize("log", ["", "error: command 'gcc' failed: No such file or directory", "Killed"])
 def test_other_failures_are_not_tried_later(log: str) -> None:
     assert not was_not_released_yet(log)
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "error: Request failed after 3 retries\n  Caused by: error sending request for url (https://pypi.org/simple/a/)",
+        "WARNING: Retrying after 'NewConnectionError'\nERROR: No matching distribution found for a",
+        "npm error code EAI_AGAIN\nnpm error syscall getaddrinfo",
+        "npm error code ECONNREFUSED",
+        "  [6] Could not resolve hostname (Could not resolve host: github.com); class=Net (12)",
+        'go: a@v1.0.0: Get "https://proxy.golang.org/a": dial tcp: lookup proxy.golang.org: no such host',
+        "[ERROR] Could not transfer artifact a:b:1 from central: repo.maven.apache.org: UnknownHostException",
+        "E: Failed to fetch http://deb.debian.org/a  Temporary failure resolving 'deb.debian.org'",
+        "curl: (60) SSL certificate problem: unable to get local issuer certificate",
+        "npm error code UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+        "npm error 503 Service Unavailable - GET https://registry.npmjs.org/a",
+    ],
+)
+def test_registry_that_does_not_answer_is_the_reason(log: str) -> None:
+    assert failed_status(log) is BuildStatus.UNREACHABLE
+    assert BuildStatus.UNREACHABLE not in SETTLED
+
+
+@pytest.mark.parametrize(
+    ("log", "status"),
+    [
+        ("OSError: [Errno 28] No space left on device", BuildStatus.DISK_FULL),
+        ("error: command 'gcc' failed", BuildStatus.FAILED),
+        ("npm error code E404\nnpm error 404 Not Found - GET https://registry.npmjs.org/a", BuildStatus.FAILED),
+        ("", BuildStatus.FAILED),
+    ],
+)
+def test_other_reasons_are_told_apart(log: str, status: BuildStatus) -> None:
+    assert failed_status(log) is status

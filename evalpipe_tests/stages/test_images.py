@@ -207,9 +207,39 @@ def test_failed_build_costs_its_candidates_and_no_other(bench: PinsBench) -> Non
     assert (judged[fourth]["validation_class"], judged[fourth]["evidence"]) == ("environment_failed", "gcc: not found")
     assert judged[sixth]["evidence"] == "there is no pins.txt: write one"
     assert not is_validated(bench, bench.repository, kept(bench)[3], ValidationPass.FIRST)
-    # The next time it may be there.
+
+
+@pytest.mark.parametrize("status", [BuildStatus.FAILED, BuildStatus.TIMEOUT, BuildStatus.LEAKS_PROJECT])
+def test_what_would_fail_again_is_tried_again_on_request_only(bench: PinsBench, status: BuildStatus) -> None:
+    bench.pins.fails["b dated"] = (status, "gcc: not found")
+    before = build_images(bench, bench.repository)
+    tried = len(bench.pins.built)
+    bench.pins.fails.clear()
+    assert build_images(bench, bench.repository)[:2] == before[:2]
+    assert len(bench.pins.built) == tried
+    # What the team changes in the configuration of the environment is part of the key.
+    changed = bench.repository.environment.model_copy(update={"packages": ("gcc",)})
+    rows = build_images(bench, bench.repository.model_copy(update={"environment": changed}), newest=2)
+    assert [row["status"] for row in rows if 5 in numbers(bench, row)] == ["built"]
+    bench.lake.write("task_images", before, "clock")
+    retried = build_images(bench, bench.repository, retry_failed=True)
+    assert [row["status"] for row in retried] == ["built", "built", "no_recipe"]
+
+
+@pytest.mark.parametrize("status", [BuildStatus.UNREACHABLE, BuildStatus.DISK_FULL])
+def test_what_the_network_or_the_disk_failed_is_tried_again(bench: PinsBench, status: BuildStatus) -> None:
+    bench.pins.fails["b dated"] = (status, "no route")
+    build_images(bench, bench.repository)
     bench.pins.fails.clear()
     assert [row["status"] for row in build_images(bench, bench.repository)] == ["built", "built", "no_recipe"]
+
+
+def test_what_had_no_release_on_either_day_is_not_tried_again(bench: PinsBench) -> None:
+    bench.pins.fails["2023-11"] = (BuildStatus.UNRELEASED, NOT_RELEASED)
+    before = {row["build_key"]: row["status"] for row in build_images(bench, bench.repository)}
+    tried = len(bench.pins.built)
+    assert {row["build_key"]: row["status"] for row in build_images(bench, bench.repository)} == before
+    assert len(bench.pins.built) == tried
 
 
 def test_what_had_no_release_by_the_month_is_tried_on_the_day_itself_and_then_kept(bench: PinsBench) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from datetime import date
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -42,6 +43,9 @@ class SweepConfig(ConfigModel):
     comparisons: tuple[tuple[Slug, Slug], ...] = Field(
         default=(), description="pairs of agents to compare, fixed beforehand"
     )
+    cutoffs: dict[Slug, date] = Field(
+        default={}, description="last day of which the model of an agent may have seen code, by agent"
+    )
     limits: LimitsConfig = Field(default=LimitsConfig(), description="limits of one attempt")
     region: Text | None = Field(default=None, description="where the prices hold; needs currency")
     currency: Currency | None = Field(
@@ -53,7 +57,15 @@ class SweepConfig(ConfigModel):
 
     @model_validator(mode="after")
     def _fields_agree(self) -> Self:
-        refuse([*self._repetitions(), *self._weight_faults(), *self._comparison_faults(), *self._price_faults()])
+        refuse(
+            [
+                *self._repetitions(),
+                *self._weight_faults(),
+                *self._comparison_faults(),
+                *self._cutoff_faults(),
+                *self._price_faults(),
+            ]
+        )
         return self
 
     def _repetitions(self) -> Iterator[tuple[str, str]]:
@@ -73,13 +85,20 @@ class SweepConfig(ConfigModel):
         seen: set[frozenset[str]] = set()
         for pair in self.comparisons:
             for agent in sorted(set(pair) - set(self.agents)):
-                hint = did_you_mean(agent, self.agents) or "; name it under agents too"
-                yield "comparisons", f"{agent!r} is not an agent of this sweep{hint}"
+                yield "comparisons", self._stranger(agent)
             if pair[0] == pair[1]:
                 yield "comparisons", f"{pair[0]!r} is compared with itself; name two agents"
             elif frozenset(pair) in seen:
                 yield "comparisons", f"{pair[0]!r} and {pair[1]!r} are compared twice; keep one"
             seen.add(frozenset(pair))
+
+    def _stranger(self, agent: str) -> str:
+        hint = did_you_mean(agent, self.agents) or "; name it under agents too"
+        return f"{agent!r} is not an agent of this sweep{hint}"
+
+    def _cutoff_faults(self) -> Iterator[tuple[str, str]]:
+        for agent in sorted(self.cutoffs.keys() - set(self.agents)):
+            yield "cutoffs", self._stranger(agent)
 
     def _price_faults(self) -> Iterator[tuple[str, str]]:
         if (self.region is None) != (self.currency is None):

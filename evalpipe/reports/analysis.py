@@ -1,13 +1,17 @@
 """Everything that a report says, computed once and in one place; the renderers only write it down."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evalpipe.reports import wording
 from evalpipe.reports.comparisons import Comparison, compare_agents, manifest_findings
+from evalpipe.reports.cutoffs import CutoffRow, cutoff_rows
 from evalpipe.reports.findings import Caution, Finding, cannot_rank, cautions, why_no_result
+from evalpipe.reports.gaps import GapDifference, GapRow, gap_differences, gap_rows
 from evalpipe.reports.records import SweepResults, is_provisional
 from evalpipe.reports.review import FlaggedAttempt, flagged_attempts
 from evalpipe.reports.samples import Samples, collect_samples
+from evalpipe.reports.signals import signal_cautions, task_signals
 from evalpipe.reports.tables import (
     AgentRow,
     CategoryRow,
@@ -20,6 +24,8 @@ from evalpipe.reports.tables import (
     outcome_rows,
     weighted_rows,
 )
+from evalpipe.reports.usage import UsageRow, usage_rows
+from evalpipe.stats.discrimination import TaskDiscrimination
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +43,11 @@ class Analysis:
     comparisons: tuple[Comparison, ...]
     outcomes: tuple[OutcomeRow, ...]
     excluded: tuple[ExcludedRow, ...]
+    gaps: tuple[GapRow, ...]
+    gap_differences: tuple[GapDifference, ...]
+    usage: tuple[UsageRow, ...]
+    cutoffs: tuple[CutoffRow, ...]
+    signals: Mapping[str, TaskDiscrimination]
     review: tuple[FlaggedAttempt, ...]
 
     @property
@@ -58,12 +69,14 @@ def analyse(results: SweepResults) -> Analysis:
     weighted = weighted_rows(results, samples) if valid else ()
     comparisons = compare_agents(results, samples) if valid else ()
     ranking = cannot_rank(results, samples)
+    signals = task_signals(results, samples) if valid else {}
     found = [
         *([ranking] if ranking and valid else []),
         *cautions(results, samples),
         *manifest_findings(results),
         *(_comparison_cautions(results) if valid else []),
         *_weight_cautions(results, weighted),
+        *([] if ranking else signal_cautions(signals)),
     ]
     return Analysis(
         results=results,
@@ -77,6 +90,11 @@ def analyse(results: SweepResults) -> Analysis:
         comparisons=comparisons,
         outcomes=outcome_rows(samples),
         excluded=excluded_rows(results.graded),
+        gaps=gap_rows(results, samples) if valid else (),
+        gap_differences=gap_differences(results, samples) if valid else (),
+        usage=usage_rows(results, samples),
+        cutoffs=cutoff_rows(results, samples) if valid else (),
+        signals=signals,
         review=flagged_attempts(samples.chosen),
     )
 

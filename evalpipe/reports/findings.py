@@ -47,6 +47,9 @@ class Caution(StrEnum):
     NO_MANIFEST = "no_manifest"
     WEIGHTED_TOTAL_REFUSED = "weighted_total_refused"
     UNWEIGHTED_CATEGORY = "unweighted_category"
+    SATURATED_TASKS = "saturated_tasks"
+    DEAD_TASKS = "dead_tasks"
+    SUSPECT_TASKS = "suspect_tasks"
 
 
 @dataclass(frozen=True, slots=True)

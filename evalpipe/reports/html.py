@@ -14,18 +14,22 @@ from markupsafe import Markup
 
 from evalpipe.reports import wording
 from evalpipe.reports.analysis import Analysis, analyse
+from evalpipe.reports.cutoffs import cutoff_table
 from evalpipe.reports.figures import agents_forest, category_forest, task_heat_map
 from evalpipe.reports.findings import failed_calibrations
+from evalpipe.reports.gaps import gap_table
 from evalpipe.reports.plots import forest_svg, heat_map_svg
 from evalpipe.reports.records import AgentInfo, AgentRole, SweepResults, TaskInfo
 from evalpipe.reports.scoreboard import (
     INTERVAL_NOTE,
-    TextTable,
     category_table,
     comparison_table,
     review_table,
     scoreboard_table,
 )
+from evalpipe.reports.solved import solved_by, solved_rows, solved_table
+from evalpipe.reports.text_table import TextTable
+from evalpipe.reports.usage import usage_table
 
 # A report over 500 tasks and 10 agents must stay a file that opens at once.
 _UNMET_TESTS_SHOWN = 8
@@ -60,6 +64,10 @@ def html_report(results: SweepResults) -> str:
         scoreboard=scoreboard_table(analysis),
         comparisons=comparison_table(analysis),
         categories=category_table(analysis) if analysis.valid else None,
+        solved=_solved_table(analysis),
+        gaps=gap_table(analysis.gaps, analysis.gap_differences),
+        usage=usage_table(analysis.usage),
+        cutoffs=cutoff_table(analysis.cutoffs),
         outcomes=_outcome_table(analysis),
         review=review_table(analysis, _SIGNS_SHOWN),
         excluded=_excluded_table(analysis),
@@ -123,6 +131,15 @@ def _plots(analysis: Analysis) -> dict[str, Markup]:
     if heat.tasks and heat.agents:
         found["heat"] = heat_map_svg(heat, "heat", "share of samples solved, task by agent")
     return {name: Markup(svg) for name, svg in found.items()}
+
+
+def _solved_table(analysis: Analysis) -> TextTable:
+    tallies = analysis.samples.tallies
+    rows: list[tuple[str, ...]] = []
+    for row in analysis.comparisons:
+        found = solved_by(tallies[row.first, row.mode].counts, tallies[row.second, row.mode].counts)
+        rows += solved_rows(row.first, row.second, row.mode, found)
+    return solved_table(rows)
 
 
 def _outcome_table(analysis: Analysis) -> TextTable:

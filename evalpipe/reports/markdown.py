@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from evalpipe.reports.analysis import analyse
 from evalpipe.reports.records import SweepResults
 from evalpipe.reports.scoreboard import (
-    TextTable,
     category_table,
     comparison_table,
     funnel_table,
     review_table,
     scoreboard_table,
 )
+from evalpipe.reports.text_table import TextTable
 
 _SIGNS_SHOWN = 50
 

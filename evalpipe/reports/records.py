@@ -1,8 +1,8 @@
 """What a report is made from: one sweep with its tasks, agents, graded results and what came before them."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 from typing import Any
@@ -20,7 +20,11 @@ class AgentRole(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TaskInfo:
-    """A task as a reader of the report needs it; `validated_on` are the UTC days of its validation passes."""
+    """A task as a reader of the report needs it; `validated_on` are the UTC days of its validation passes.
+
+    `digest` is that of the frozen task: the same task of two revisions has one. `prompts` are by mode.
+    `reference_lines` are those that the reference change adds and removes, without its tests.
+    """
 
     task_id: str
     title: str
@@ -29,17 +33,26 @@ class TaskInfo:
     merge_date: date
     provisional: bool
     validated_on: tuple[date, ...]
+    digest: str = ""
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    fail_to_pass: tuple[str, ...] = ()
+    pass_to_pass: int = 0
+    reference_lines: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AgentInfo:
-    """An agent of the sweep. A scripted agent replays stored patches and calls no model."""
+    """An agent of the sweep. A scripted agent replays stored patches and calls no model.
+
+    `training_cutoff` is the last day of which its model may have seen the code; None where nobody says.
+    """
 
     name: str
     role: AgentRole
     scripted: bool
     model: str | None
     scaffold: str | None
+    training_cutoff: date | None = None
 
     @property
     def contends(self) -> bool:
@@ -54,7 +67,9 @@ class SweepResults:
     `selection_rule` says which of the valid tasks the set has: all of them, or a sample and its seed.
     `graded` has the schema of graded_results and holds the current configuration's rows only. `manifests`
     are keyed by (agent, mode). `comparisons` are the pairs of contenders fixed before the run; a difference
-    is always second minus first. `mining` counts candidates by reason, `validation` by class.
+    is always second minus first. `mining` counts candidates by reason, `validation` by class. `patch_lines` are the
+    lines that a patch adds and removes, `read_blob` gives the bytes of a patch; both by SHA-256. `prices` says where
+    prices hold.
     Raises ValueError when names repeat or point nowhere.
     """
 
@@ -75,6 +90,9 @@ class SweepResults:
     mining: tuple[tuple[str, int], ...]
     validation: tuple[tuple[str, int], ...]
     calibration: pa.Table
+    prices: str = ""
+    patch_lines: Mapping[str, int] = field(default_factory=dict)
+    read_blob: Callable[[str], bytes] | None = None
 
     def __post_init__(self) -> None:
         _refuse_repeated("task", (task.task_id for task in self.tasks))

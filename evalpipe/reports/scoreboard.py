@@ -4,11 +4,11 @@ A table is a header and rows of finished text, so that all forms say the same.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from evalpipe.reports import wording
 from evalpipe.reports.analysis import Analysis
 from evalpipe.reports.tables import AgentRow
+from evalpipe.reports.text_table import TextTable
 
 NO_SAMPLE = "no graded sample"
 INTERVAL_NOTE = (
@@ -16,15 +16,6 @@ INTERVAL_NOTE = (
     "Wilson, for work like these tasks. “sees”: the difference from an agent much like this one that the sweep "
     "could detect with 80 % power."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class TextTable:
-    """Header and rows of plain cells; columns listed in `numeric` are aligned to the right."""
-
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numeric: frozenset[int] = frozenset()
 
 
 def agent_label(row: AgentRow, *, with_mode: bool) -> str:

@@ -7,12 +7,12 @@ from evalpipe.reports.analysis import analyse
 from evalpipe.reports.records import SweepResults
 from evalpipe.reports.scoreboard import (
     INTERVAL_NOTE,
-    TextTable,
     comparison_table,
     funnel_table,
     review_table,
     scoreboard_table,
 )
+from evalpipe.reports.text_table import TextTable
 
 _SIGNS_SHOWN = 10
 

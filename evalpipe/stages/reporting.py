@@ -8,6 +8,7 @@ import pyarrow as pa
 from evalpipe.config import AgentConfig, SweepConfig
 from evalpipe.lake import SCHEMAS
 from evalpipe.reports import AgentInfo, AgentRole, SweepResults, TaskInfo
+from evalpipe.reports.usage import changed_lines
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.calibrating import calibration_rows
 from evalpipe.stages.mining import stored_mining_funnel, stored_validation_funnel
@@ -29,6 +30,7 @@ def gather_results(bench: Workbench, sweep: SweepConfig, agents: dict[str, Agent
     repositories = sorted({task.repository for task in task_set.tasks.values()})
     parts = [find_agent_sweep(bench, sweep, agents[name], task_set) for name in sweep.agents]
     calibration = [row for task_id in task_set.tasks for row in calibration_rows(bench, task_set, task_id)]
+    graded = _graded(bench, parts, task_set)
     return SweepResults(
         sweep=sweep.name,
         decision=sweep.decision,
@@ -36,17 +38,20 @@ def gather_results(bench: Workbench, sweep: SweepConfig, agents: dict[str, Agent
         revision=task_set.record.revision,
         selection_rule=task_set.record.selection_rule,
         provisional=task_set.record.provisional,
-        tasks=tuple(_task_info(task) for task in task_set.tasks.values()),
-        agents=tuple(_agent_info(agents[name]) for name in sweep.agents),
+        tasks=tuple(_task_info(task_set, task) for task in task_set.tasks.values()),
+        agents=tuple(_agent_info(agents[name], sweep.cutoffs.get(name)) for name in sweep.agents),
         samples_per_task=sweep.samples,
         modes=tuple(sweep.modes),
         weights={str(category): weight for category, weight in sweep.weights.items()} if sweep.weights else None,
         comparisons=sweep.comparisons,
-        graded=_graded(bench, parts, task_set),
+        graded=graded,
         manifests={(part.agent.name, mode.value): part.manifests[mode] for part in parts for mode in part.manifests},
         mining=tuple(stored_mining_funnel(bench, repositories)),
         validation=tuple(stored_validation_funnel(bench, repositories)),
         calibration=pa.Table.from_pylist(calibration, schema=SCHEMAS["calibration"]),
+        prices=f"{sweep.currency}, {sweep.region}" if sweep.currency else "",
+        patch_lines=_patch_lines(bench, graded),
+        read_blob=bench.lake.blobs.get,
     )
 
 
@@ -67,7 +72,12 @@ def _graded(bench: Workbench, parts: list[AgentSweep], task_set: LoadedTaskSet) 
     return pa.concat_tables(tables)
 
 
-def _task_info(task: Task) -> TaskInfo:
+def _patch_lines(bench: Workbench, graded: pa.Table) -> dict[str, int]:
+    digests = [str(digest) for digest in graded["patch_sha256"].drop_null().unique().to_pylist()]
+    return {digest: changed_lines(bench.lake.blobs.get(digest)) for digest in digests}
+
+
+def _task_info(task_set: LoadedTaskSet, task: Task) -> TaskInfo:
     return TaskInfo(
         task_id=task.task_id,
         title=task.title,
@@ -76,10 +86,15 @@ def _task_info(task: Task) -> TaskInfo:
         merge_date=dt.datetime.fromisoformat(task.merge_date).date(),
         provisional=task.provisional,
         validated_on=tuple(dt.date.fromisoformat(day) for day in task.validated_on),
+        digest=task_set.digests[task.task_id],
+        prompts={mode.value: text for mode, text in task.problem.texts().items()},
+        fail_to_pass=task.fail_to_pass,
+        pass_to_pass=len(task.pass_to_pass),
+        reference_lines=changed_lines(task_set.gold_patch(task.task_id)),
     )
 
 
-def _agent_info(agent: AgentConfig) -> AgentInfo:
+def _agent_info(agent: AgentConfig, cutoff: dt.date | None) -> AgentInfo:
     roles = {"reference": AgentRole.REFERENCE, "empty": AgentRole.EMPTY}
     return AgentInfo(
         name=agent.name,
@@ -87,4 +102,5 @@ def _agent_info(agent: AgentConfig) -> AgentInfo:
         scripted=agent.adapter == "scripted",
         model=agent.model,
         scaffold=agent.scaffold,
+        training_cutoff=cutoff,
     )

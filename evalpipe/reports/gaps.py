@@ -1,0 +1,110 @@
+"""The gap between the original and the terse prompt: of each agent, and how it differs between agents."""
+
+from dataclasses import dataclass
+
+from evalpipe.reports import wording
+from evalpipe.reports.records import SweepResults
+from evalpipe.reports.samples import Samples
+from evalpipe.reports.text_table import TextTable
+from evalpipe.stats.gaps import PromptGap, difference_of_gaps, prompt_gap
+from evalpipe.stats.multiple import holm
+from evalpipe.stats.paired import PairedComparison
+
+ORIGINAL, TERSE = "original", "terse"
+LEVEL = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class GapRow:
+    """An agent's gap, original minus terse; `adjusted_p` is Holm over the gaps of all agents."""
+
+    agent: str
+    gap: PromptGap | None
+    adjusted_p: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class GapDifference:
+    """By how much the gap of `first` is larger than that of `second`; Holm over all pairs fixed beforehand."""
+
+    first: str
+    second: str
+    paired: PairedComparison | None
+    adjusted_p: float | None
+
+
+def gap_rows(results: SweepResults, samples: Samples) -> tuple[GapRow, ...]:
+    """Return the gap of every contender; nothing unless the sweep ran both prompts."""
+    if not {ORIGINAL, TERSE} <= set(results.modes):
+        return ()
+    gaps = [
+        prompt_gap(samples.tallies[agent.name, ORIGINAL].counts, samples.tallies[agent.name, TERSE].counts)
+        for agent in results.contenders
+    ]
+    adjusted = holm([1.0 if gap is None else gap.paired.p_value for gap in gaps])
+    return tuple(
+        GapRow(agent.name, gap, None if gap is None else p_value)
+        for agent, gap, p_value in zip(results.contenders, gaps, adjusted, strict=True)
+    )
+
+
+def gap_differences(results: SweepResults, samples: Samples) -> tuple[GapDifference, ...]:
+    """Return the difference of gaps of every pair that the sweep compares; nothing unless it ran both prompts."""
+    if not {ORIGINAL, TERSE} <= set(results.modes):
+        return ()
+    found = [
+        difference_of_gaps(*(samples.tallies[name, mode].counts for name in pair for mode in (ORIGINAL, TERSE)))
+        for pair in results.comparisons
+    ]
+    adjusted = holm([1.0 if one is None else one.p_value for one in found])
+    return tuple(
+        GapDifference(first, second, one, None if one is None else p_value)
+        for (first, second), one, p_value in zip(results.comparisons, found, adjusted, strict=True)
+    )
+
+
+def gap_table(rows: tuple[GapRow, ...], between: tuple[GapDifference, ...]) -> TextTable:
+    """Return gaps and their differences, in points."""
+    header = ("agent", "original", "terse", "terse / original", "gap", "95 % interval", "tasks", "result")
+    cells = [_gap_cells(row) for row in rows]
+    cells += [_difference_cells(row) for row in between]
+    return TextTable(header, tuple(cells), numeric=frozenset({1, 2, 3, 4, 5, 6}))
+
+
+def _gap_cells(row: GapRow) -> tuple[str, ...]:
+    name, gap = wording.plain(row.agent, 60), row.gap
+    if gap is None:
+        return (name, *[wording.NOTHING] * 5, "0", "no task is graded with both prompts")
+    return (
+        name,
+        wording.rate(gap.original_rate),
+        wording.rate(gap.terse_rate),
+        wording.rate(gap.ratio),
+        *_paired_cells(gap.paired),
+        _sentence(gap.paired, row.adjusted_p, "loses with the terse prompt", "gains with the terse prompt"),
+    )
+
+
+def _difference_cells(row: GapDifference) -> tuple[str, ...]:
+    first, second = wording.plain(row.first, 60), wording.plain(row.second, 60)
+    name = f"{first} minus {second}"
+    if row.paired is None:
+        return (name, *[wording.NOTHING] * 5, "0", "no task is graded with both prompts for both")
+    return (
+        name,
+        *[wording.NOTHING] * 3,
+        *_paired_cells(row.paired),
+        _sentence(row.paired, row.adjusted_p, f"{first} loses more than {second}", f"{second} loses more than {first}"),
+    )
+
+
+def _paired_cells(paired: PairedComparison) -> tuple[str, str, str]:
+    interval = wording.points_interval(paired.interval) if paired.interval else wording.NOTHING
+    spread = interval if paired.discordant else "no discordant tasks"
+    return wording.points(paired.difference), spread, str(paired.tasks)
+
+
+def _sentence(paired: PairedComparison, adjusted_p: float | None, above: str, below: str) -> str:
+    if adjusted_p is None or adjusted_p > LEVEL:
+        return "no difference detected"
+    return f"{above if paired.difference > 0 else below} ({wording.p_value(adjusted_p)})"

@@ -1,0 +1,38 @@
+"""What single tasks say of all agents, as cautions: solved always, solved never, solved by the wrong ones."""
+
+from collections.abc import Mapping
+
+from evalpipe.reports import wording
+from evalpipe.reports.findings import Caution, Finding
+from evalpipe.reports.records import SweepResults
+from evalpipe.reports.samples import Samples
+from evalpipe.stats.discrimination import TaskDiscrimination, TaskSignal, discriminate
+
+_WHAT = {
+    TaskSignal.SATURATED: (Caution.SATURATED_TASKS, "solved by every agent in every sample and rank nobody"),
+    TaskSignal.DEAD: (
+        Caution.DEAD_TASKS,
+        "never solved: validate them again, and look whether their tests ask for more than the prompt",
+    ),
+}
+
+
+def task_signals(results: SweepResults, samples: Samples) -> dict[str, TaskDiscrimination]:
+    """Return how each task tells the contenders apart; prompt modes are agents of their own here."""
+    keys = [(agent.name, mode) for agent in results.contenders for mode in results.modes]
+    return discriminate([samples.tallies[key].counts for key in keys])
+
+
+def signal_cautions(signals: Mapping[str, TaskDiscrimination]) -> list[Finding]:
+    """Return which tasks rank nobody, and which are suspect."""
+    found = []
+    for signal, (reason, text) in _WHAT.items():
+        tasks = [task for task, one in signals.items() if one.signal is signal]
+        if tasks:
+            share = f"{len(tasks)} of {wording.count(len(signals), 'task')}"
+            found.append(Finding(reason, f"{share} {text} ({wording.listed(tasks)})"))
+    suspect = [task for task, one in signals.items() if one.item_rest is not None and one.item_rest < 0]
+    if suspect:
+        text = f"solved more by agents that solve less of the rest, so to be looked at: {wording.listed(suspect)}"
+        found.append(Finding(Caution.SUSPECT_TASKS, text))
+    return found

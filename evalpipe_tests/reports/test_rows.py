@@ -1,0 +1,133 @@
+from dataclasses import replace
+from datetime import date
+
+import pytest
+
+from evalpipe.reports import html_report
+from evalpipe.reports.analysis import analyse
+from evalpipe.reports.cutoffs import cutoff_table
+from evalpipe.reports.findings import Caution
+from evalpipe.reports.gaps import gap_table
+from evalpipe.reports.records import SweepResults
+from evalpipe.reports.solved import solved_by
+from evalpipe.reports.usage import changed_lines, spread, usage_table
+from evalpipe.stats.counts import TaskCount
+from evalpipe_tests.reports.sweeps import BROAD, STEADY, SweepBuilder, graded_row, manifest, rows_of, two_agents
+
+_TERSE = [4, 3, 3, 0, 0, 1, 4, 0, 0, 2, 4, 1, 0, 0, 3, 3, 1, 0]
+_TERSE_BROAD = [4, 4, 4, 1, 2, 2, 4, 0, 1, 3, 4, 4, 1, 0, 4, 4, 3, 1]
+
+
+def both_prompts() -> SweepResults:
+    names = ("steady", "broad", "reference", "empty")
+    rows = [
+        row
+        for name, passes in zip(names, (_TERSE, _TERSE_BROAD, [4] * 18, [0] * 18), strict=True)
+        for row in rows_of(name, passes, 4, "terse")
+    ]
+    manifests = {(name, mode): manifest(name, mode) for name in names for mode in ("original", "terse")}
+    changes = {"modes": ("original", "terse"), "manifests": manifests}
+    return SweepBuilder({"steady": STEADY, "broad": BROAD}, rows=rows, changes=changes).build()
+
+
+def test_the_prompt_gap_is_tested_per_agent_and_between_pairs() -> None:
+    analysis = analyse(both_prompts())
+    steady, broad = analysis.gaps
+    assert steady.gap is not None
+    assert steady.gap.paired.p_value == 0.0078125
+    assert steady.adjusted_p == 2 * 0.0078125
+    assert broad.adjusted_p == 1.0
+    (between,) = analysis.gap_differences
+    assert between.paired is not None
+    assert between.paired.p_value == 0.015625
+    table = gap_table(analysis.gaps, analysis.gap_differences)
+    assert table.rows[0][4:] == ("+11 points", "+5 to +17", "18", "loses with the terse prompt (p = 0.016)")
+    assert table.rows[1][-1] == "no difference detected"
+    assert table.rows[2][-1] == "steady loses more than broad (p = 0.016)"
+    assert "What a terse prompt costs" in html_report(both_prompts())
+
+
+def test_one_prompt_has_no_gap() -> None:
+    assert analyse(two_agents()).gaps == ()
+    assert "What a terse prompt costs" not in html_report(two_agents())
+
+
+def test_tasks_are_named_by_who_solves_them_in_most_samples() -> None:
+    first = {name: TaskCount(passes, 4) for name, passes in (("a", 3), ("b", 4), ("c", 2), ("d", 0), ("e", 4))}
+    second = {name: TaskCount(passes, 4) for name, passes in (("a", 4), ("b", 2), ("c", 3), ("d", 1))}
+    found = solved_by(first, second)
+    assert (found.both, found.only_first, found.only_second, found.neither) == (("a",), ("b",), ("c",), ("d",))
+    assert "only broad" in html_report(two_agents())
+
+
+def test_what_was_not_measured_is_said_and_never_zero() -> None:
+    analysis = analyse(two_agents())
+    row = usage_table(analysis.usage).rows[0]
+    assert row[:4] == ("steady", "original", "72", "12 (12 to 12)")
+    assert set(row[4:11]) == {"not measured"}
+    assert row[11] == "0"
+    assert all(found is None for name, found in analysis.usage[0].measures.items() if name != "attempt_seconds")
+
+
+def test_usage_has_medians_spread_and_cost_per_resolved_task() -> None:
+    rows = rows_of("steady", [2, 1], 2)
+    for number, row in enumerate(rows):
+        row |= {"cost_usd": 0.5 + number, "input_tokens": 1000 * (number + 1), "patch_sha256": "p", "attempt": 0}
+    rows[0]["ignored_paths"] = [b"tests/test_a.py"]
+    results = SweepBuilder({"steady": [2, 1]}, samples=2, rows=rows).build()
+    tasks = tuple(replace(task, reference_lines=4) for task in results.tasks)
+    (found,) = analyse(replace(results, tasks=tasks, patch_lines={"p": 6})).usage
+    cost = found.measures["cost_usd"]
+    assert cost is not None
+    assert (cost.median, cost.low, cost.high, cost.total) == (2.0, 1.25, 2.75, 8.0)
+    assert found.cost_per_resolved == pytest.approx(8 / 3)
+    assert found.lines is not None
+    assert found.lines.median == 1.5
+    assert found.edited_tests == 1
+
+
+def test_a_cost_that_is_known_of_some_attempts_only_gives_no_cost_per_resolved_task() -> None:
+    row = graded_row("steady", "demo-000", "original-1", resolved=True, attempt=0, cost_usd=1.0)
+    (found,) = analyse(SweepBuilder({"steady": STEADY}, rows=[row]).build()).usage
+    assert found.cost_per_resolved is None
+
+
+def test_the_spread_of_nothing_is_nothing() -> None:
+    assert spread([None, None]) is None
+
+
+@pytest.mark.parametrize(
+    ("patch", "lines"),
+    [
+        (b"", 0),
+        (b"--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n", 2),
+        (b"@@ -1 +1 @@\n--- a\n+++ b\n--- a/next\n+++ b/next\n@@ -0,0 +1 @@\n+\xff\r\n\\ No newline\n", 3),
+        (b"Binary files a/x.png and b/x.png differ\n", 0),
+    ],
+)
+def test_lines_are_counted_inside_hunks_only(patch: bytes, lines: int) -> None:
+    assert changed_lines(patch) == lines
+
+
+def test_rates_before_and_after_a_cutoff_stand_side_by_side() -> None:
+    plain = two_agents()
+    agents = tuple(
+        replace(agent, training_cutoff=date(2025, 9, 3)) if agent.name == "broad" else agent for agent in plain.agents
+    )
+    (row,) = analyse(replace(plain, agents=agents)).cutoffs
+    assert (len(row.before), len(row.after)) == (15, 3)
+    cells = cutoff_table((row,)).rows[0]
+    assert cells[2] == "2025-09-03"
+    assert cells[6].endswith("samples of 3 tasks")
+    assert "Before and after each model" in html_report(replace(plain, agents=agents))
+
+
+def test_tasks_that_rank_nobody_are_told() -> None:
+    passes = {"a": [4, 0, 2, 1], "b": [4, 0, 3, 1], "c": [4, 0, 1, 2]}
+    analysis = analyse(SweepBuilder(passes).build())
+    texts = {finding.reason: finding.text for finding in analysis.cautions}
+    assert texts[Caution.SATURATED_TASKS].startswith("1 of 4 tasks solved by every agent")
+    assert "demo-001" in texts[Caution.DEAD_TASKS]
+    suspect = {str(number): [4 - number, number, number] for number in range(5)}
+    found = analyse(SweepBuilder(suspect).build())
+    assert Caution.SUSPECT_TASKS in {finding.reason for finding in found.cautions}

@@ -75,7 +75,11 @@ _IN_PRODUCT = {
     AuditSign.TEST_RUNNER_FROM_PRODUCT: re.compile(
         r"\b_pytest\b|\bpytest\s*\.\s*(?:skip|xfail|exit|fail|main|hookimpl)|\bunittest\.(?:case|TestCase|SkipTest|result)|"
         r"\bSkipTest\b|PYTEST_CURRENT_TEST|\bjest\.|\bexpect\.extend|\btesting\.T\b|process\.env\.(?:JEST|VITEST)\w*|"
-        r"sys\.modules\b"
+        r"sys\.modules\b|(?:require\(|\bfrom\s+)[\"'](?:node:test|chai|vitest|mocha|@jest/globals)[\"']|"
+        r"\.(?:strictEqual|equal|deepEqual|deepStrictEqual|notStrictEqual|rejects|throws)\s*=(?![=>])|"
+        r"\b(?:assert|expect|chai)\.\w+\s*=(?![=>])|\bglobal(?:This)?\.(?:expect|assert|it|test|describe)\b|"
+        r"^\s*(?:\w+\s+)?\"testing\"$",
+        re.MULTILINE,
     ),
     AuditSign.STACK_INSPECTED: re.compile(
         r"_getframe|inspect\.(?:stack|currentframe|getouterframes)|traceback\.(?:extract_stack|walk_stack)|"

@@ -122,9 +122,13 @@ _STEERING_NAME: Final = re.compile(
     rb"|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|gradle\.properties|junit-platform\.properties"
     rb"|.*\.runsettings|xunit\.runner\.json|directory\.build\.(?:props|targets)|.*\.csproj|nuget\.config"
     rb"|\.rspec|rakefile|\.simplecov|spec_helper\.rb|test_helper\.rb|phpunit\.xml(?:\.dist)?|composer\.json|codeception\.yml"
-    rb"|build\.rs|cargo\.toml|nextest\.toml|ctestconfig\.cmake|cmakelists\.txt|go\.work)\Z"
+    rb"|build\.rs|cargo\.toml|nextest\.toml|ctestconfig\.cmake|cmakelists\.txt|go\.(?:mod|work))\Z"
 )
 _STEERING_FOLDER: Final = re.compile(rb"(?i)(?:.*\.(?:dist-info|egg-info)|\.cargo|\.config|\.mvn)\Z")
+# Copies of the libraries that tests may take their assertions from; a domain may have vendors in a `vendor` of its own.
+_DEPENDENCY_COPY: Final = re.compile(
+    rb"(?:.*/)?(?:(?:node_modules|site-packages)/.+|vendor/(?:modules\.txt\Z|[a-z0-9-]+\.[a-z]+/.+))", re.DOTALL
+)
 
 
 _REMEMBERED: Final = 1 << 16
@@ -257,9 +261,16 @@ def fragment_number(path: bytes) -> int | None:
 
 
 def steers_tests(path: bytes) -> bool:
-    """Whether a file can steer a test run without being a test: configuration, plug-ins, start-up hooks, builds."""
+    """Whether a file can steer a test run without being a test.
+
+    Configuration, plug-ins, start-up hooks, builds, and copies of the libraries that tests use.
+    """
     *folders, name = path.split(b"/")
-    return _STEERING_NAME.match(name) is not None or any(map(_STEERING_FOLDER.match, folders))
+    return (
+        _STEERING_NAME.match(name) is not None
+        or any(map(_STEERING_FOLDER.match, folders))
+        or _DEPENDENCY_COPY.match(path) is not None
+    )
 
 
 def compiled_globs(globs: Iterable[str]) -> re.Pattern[bytes]:

@@ -113,8 +113,10 @@ STEERING = """
     karma.conf.js babel.config.js tsconfig.json web/tsconfig.test.json playwright.config.ts
     pom.xml build.gradle.kts .mvn/jvm.config junit-platform.properties a.runsettings .rspec spec/spec_helper.rb
     phpunit.xml phpunit.xml.dist Makefile Cargo.toml .cargo/config.toml build.rs CMakeLists.txt .coveragerc
+    go.mod go.work node_modules/chai/index.js web/node_modules/x.js lib/site-packages/pytest_easy.py vendor/modules.txt
+    vendor/github.com/stretchr/testify/assert/assertions.go
 """
-NOT_STEERING = "src/x.py tests/test_x.py src/pytest_helper.py jest.md README.md x.path"
+NOT_STEERING = "src/x.py tests/test_x.py src/pytest_helper.py jest.md README.md x.path vendor/models.py src/vendor/a.go go.sum"
 
 
 @pytest.mark.parametrize("path", STEERING.split())

@@ -20,7 +20,7 @@ import click
 
 from evalpipe import console
 from evalpipe.cli_issues import issues
-from evalpipe.cli_results import plan
+from evalpipe.cli_results import compare, plan
 from evalpipe.cli_tasks import freeze, prompts, tasks
 from evalpipe.cli_workspace import (
     FAILED,
@@ -293,6 +293,7 @@ def ui(workspace: Path | None, port: int) -> None:
     os.execv(program, arguments)
 
 
+cli.add_command(compare)
 cli.add_command(freeze)
 cli.add_command(issues)
 cli.add_command(plan)

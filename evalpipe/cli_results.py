@@ -88,3 +88,31 @@ def _configured_size(
         modes=len(sweep.modes),
         comparisons=len(sweep.comparisons) * len(sweep.modes),
     )
+
+
+@click.command()
+@click.argument("sweeps", nargs=-1, required=True, metavar="SWEEP SWEEP...")
+@click.option("--agent", "agents", multiple=True, metavar="NAME", help="Only this agent; may be repeated.")
+@click.option("--format", "form", type=click.Choice(["text", "md", "json"]), default="text", show_default=True)
+@click.pass_obj
+def compare(workspace: Path | None, sweeps: tuple[str, ...], agents: tuple[str, ...], form: str) -> None:
+    """Put agents of two or more sweeps side by side, on the tasks that the sweeps share.
+
+    With --agent, the same agent over time.
+    """
+    from evalpipe.pipeline.driver import known_sweep
+    from evalpipe.reports.across import NotComparable, compare_sweeps
+    from evalpipe.reports.across_tables import across_markdown, across_summary, across_text
+    from evalpipe.stages.reporting import gather_results
+
+    bench = open_bench(workspace)
+    loaded = bench.workspace.load_agents().items
+    results = [gather_results(bench, known_sweep(bench.workspace, name), loaded) for name in sweeps]
+    try:
+        found = compare_sweeps(results, agents)
+    except NotComparable as error:
+        fail(str(error))
+    if form == "json":
+        click.echo(json.dumps(across_summary(found), allow_nan=False))
+    else:
+        click.echo(across_markdown(found) if form == "md" else across_text(found))

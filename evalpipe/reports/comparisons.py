@@ -13,11 +13,10 @@ from evalpipe.stats.paired import PairedComparison, compare_paired
 from evalpipe.stats.power import pilot_detectable_difference
 
 LEVEL = 0.05
-# What the agent is, and what tells two runs apart; every other field is how the two were treated.
-_AGENT_ITSELF = (
-    "run_id",
-    "created_at",
-    "probe",
+# What tells two runs apart, and what the agent is; every other field is how the two were treated.
+RUN_ITSELF = ("run_id", "created_at", "probe")
+AGENT_ITSELF = (
+    *RUN_ITSELF,
     "agent.name",
     "agent.adapter",
     "agent.model",
@@ -116,7 +115,7 @@ def _differences(
 ) -> list[Finding]:
     left, right = dict(manifests[first.name, mode]), dict(manifests[second.name, mode])
     left_name, right_name = wording.plain(first.name), wording.plain(second.name)
-    found = differences(left, right, ignore=_AGENT_ITSELF)
+    found = differences(left, right, ignore=AGENT_ITSELF)
     return [
         Finding(Caution.MANIFESTS_DIFFER, f"run under different conditions: {wording.plain(line, 400)}")
         for line in describe_differences(found, left_name, right_name)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from evalpipe.reports import wording
 from evalpipe.reports.analysis import Analysis
+from evalpipe.reports.comparisons import Comparison
 from evalpipe.reports.tables import AgentRow
 from evalpipe.reports.text_table import TextTable
 
@@ -97,30 +98,35 @@ def review_table(analysis: Analysis, most: int) -> TextTable:
     return TextTable(header, tuple(shown))
 
 
+def comparison_header() -> tuple[str, ...]:
+    """Return the header over `comparison_cells`."""
+    return ("first", "second", "mode", "difference", "95 % interval", "tasks", "second / first better", "result")
+
+
 def comparison_table(analysis: Analysis) -> TextTable:
     """Return the comparisons fixed beforehand; differences are second minus first, in points."""
-    header = ("first", "second", "mode", "difference", "95 % interval", "tasks", "second / first better", "result")
-    rows = []
-    for row in analysis.comparisons:
-        paired = row.paired
-        difference = wording.points(paired.difference) if paired else wording.NOTHING
-        if paired and not paired.discordant:
-            spread = "no discordant tasks"
-        else:
-            spread = wording.points_interval(paired.interval) if paired and paired.interval else wording.NOTHING
-        rows.append(
-            (
-                wording.plain(row.first, 60),
-                wording.plain(row.second, 60),
-                wording.plain(row.mode, 30),
-                difference,
-                spread,
-                str(paired.tasks) if paired else "0",
-                f"{paired.second_better} / {paired.first_better}" if paired else wording.NOTHING,
-                row.sentence,
-            )
-        )
-    return TextTable(header, tuple(rows), numeric=frozenset({3, 4, 5, 6}))
+    rows = tuple(comparison_cells(row) for row in analysis.comparisons)
+    return TextTable(comparison_header(), rows, numeric=frozenset({3, 4, 5, 6}))
+
+
+def comparison_cells(row: Comparison) -> tuple[str, ...]:
+    """Return one comparison as cells."""
+    paired = row.paired
+    difference = wording.points(paired.difference) if paired else wording.NOTHING
+    if paired and not paired.discordant:
+        spread = "no discordant tasks"
+    else:
+        spread = wording.points_interval(paired.interval) if paired and paired.interval else wording.NOTHING
+    return (
+        wording.plain(row.first, 60),
+        wording.plain(row.second, 60),
+        wording.plain(row.mode, 30),
+        difference,
+        spread,
+        str(paired.tasks) if paired else "0",
+        f"{paired.second_better} / {paired.first_better}" if paired else wording.NOTHING,
+        row.sentence,
+    )
 
 
 def category_table(analysis: Analysis) -> TextTable:

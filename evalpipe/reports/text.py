@@ -30,12 +30,12 @@ def scoreboard_text(results: SweepResults) -> str:
         analysis.answer,
         *(f"  no result: {finding.text}" for finding in analysis.no_result),
         "",
-        *_aligned(scoreboard_table(analysis)),
+        *aligned(scoreboard_table(analysis)),
     ]
     if analysis.comparisons:
-        lines += ["", *_aligned(comparison_table(analysis))]
+        lines += ["", *aligned(comparison_table(analysis))]
     if analysis.review:
-        lines += ["", "To be read by a person:", *_aligned(review_table(analysis, _SIGNS_SHOWN))]
+        lines += ["", "To be read by a person:", *aligned(review_table(analysis, _SIGNS_SHOWN))]
     if analysis.cautions:
         lines += ["", "What limits this:", *(f"  - {finding.text}" for finding in analysis.cautions)]
     return "\n".join([*lines, "", INTERVAL_NOTE])
@@ -43,10 +43,11 @@ def scoreboard_text(results: SweepResults) -> str:
 
 def funnel_text(mining: Sequence[tuple[str, int]], validation: Sequence[tuple[str, int]]) -> str:
     """Return the attrition funnel as aligned lines."""
-    return "\n".join(_aligned(funnel_table(mining, validation)))
+    return "\n".join(aligned(funnel_table(mining, validation)))
 
 
-def _aligned(table: TextTable) -> list[str]:
+def aligned(table: TextTable) -> list[str]:
+    """Return a table as lines of aligned columns."""
     rows = (table.header, *table.rows)
     widths = [max(len(row[column]) for row in rows) for column in range(len(table.header))]
     lines = [

@@ -1,0 +1,177 @@
+"""Agents of two or more sweeps side by side, on the tasks that the sweeps share; the same agent over time is one case.
+
+Nothing here was fixed before the runs, so all of it is exploratory and says so: Holm runs over every pair shown.
+"""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evalpipe.manifest import describe_differences, differences
+from evalpipe.reports import wording
+from evalpipe.reports.comparisons import AGENT_ITSELF, LEVEL, RUN_ITSELF, Comparison
+from evalpipe.reports.findings import why_no_result
+from evalpipe.reports.records import SweepResults
+from evalpipe.reports.samples import collect_samples
+from evalpipe.reports.solved import SolvedBy, solved_by
+from evalpipe.stats.counts import TaskCount
+from evalpipe.stats.multiple import holm
+from evalpipe.stats.paired import PairedComparison, compare_paired
+from evalpipe.stats.power import pilot_detectable_difference
+
+
+class NotComparable(ValueError):
+    """The sweeps cannot be put side by side; the text says why."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Side:
+    """An agent of a sweep in one prompt mode, on the common tasks."""
+
+    label: str
+    agent: str
+    mode: str
+    counts: Mapping[str, TaskCount]
+    manifest: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """The difference in one category, second minus first; exploratory and not tested."""
+
+    category: str
+    first: tuple[TaskCount, ...]
+    second: tuple[TaskCount, ...]
+    paired: PairedComparison
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPair:
+    """Two sides from different sweeps; `footnotes` are differences of their manifests."""
+
+    comparison: Comparison
+    solved: SolvedBy
+    drift: tuple[Drift, ...]
+    footnotes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepComparison:
+    """`notes` say what was compared and what was left out."""
+
+    sweeps: tuple[str, ...]
+    tasks: tuple[str, ...]
+    notes: tuple[str, ...]
+    pairs: tuple[SweepPair, ...]
+
+
+def compare_sweeps(sweeps: Sequence[SweepResults], agents: Sequence[str] = ()) -> SweepComparison:
+    """Compare every contender of each sweep (or those of `agents`) with those of every other, mode by mode.
+
+    Tasks are common when every sweep has one of that id with the same frozen content. Raises NotComparable for fewer
+    than two sweeps, a sweep without results, no common task, or no pair.
+    """
+    if len({results.sweep for results in sweeps}) < 2:
+        raise NotComparable("name at least two different sweeps to compare")
+    for results in sweeps:
+        reasons = why_no_result(results, collect_samples(results))
+        if reasons:
+            raise NotComparable(f"sweep {wording.plain(results.sweep)} has no results: {reasons[0].text}")
+    tasks = _common_tasks(sweeps)
+    if not tasks:
+        raise NotComparable("the sweeps have no task in common with the same content, so nothing can be compared")
+    by_sweep = [_sides(results, tasks, agents) for results in sweeps]
+    keys = [
+        (first, second)
+        for left, right in itertools.combinations(by_sweep, 2)
+        for first in left
+        for second in right
+        if first.mode == second.mode
+    ]
+    if not keys:
+        raise NotComparable("no agent of one sweep can be compared with one of another: look at --agent and the modes")
+    category = {task.task_id: task.category for task in sweeps[0].tasks}
+    return SweepComparison(
+        sweeps=tuple(results.sweep for results in sweeps),
+        tasks=tasks,
+        notes=_notes(sweeps, tasks),
+        pairs=_pairs(keys, category),
+    )
+
+
+def _common_tasks(sweeps: Sequence[SweepResults]) -> tuple[str, ...]:
+    digests = [{task.task_id: task.digest for task in results.tasks} for results in sweeps]
+    return tuple(task for task, digest in digests[0].items() if all(one.get(task) == digest for one in digests[1:]))
+
+
+def _sides(results: SweepResults, tasks: Sequence[str], agents: Sequence[str]) -> list[Side]:
+    tallies = collect_samples(results).tallies
+    return [
+        Side(
+            label=f"{agent.name} ({results.sweep})",
+            agent=agent.name,
+            mode=mode,
+            counts={task: count for task, count in tallies[agent.name, mode].counts.items() if task in set(tasks)},
+            manifest=results.manifests.get((agent.name, mode)),
+        )
+        for agent in results.contenders
+        for mode in results.modes
+        if not agents or agent.name in agents
+    ]
+
+
+def _notes(sweeps: Sequence[SweepResults], tasks: Sequence[str]) -> tuple[str, ...]:
+    notes = ["not fixed before the runs, so exploratory: p values are adjusted (Holm) over all pairs shown here"]
+    if len({results.revision for results in sweeps}) > 1:
+        sizes = ", ".join(f"{wording.plain(results.sweep)} {len(results.tasks)}" for results in sweeps)
+        notes.append(
+            f"different task set revisions: compared only on the {wording.count(len(tasks), 'task')} "
+            f"that all have with the same content ({sizes})"
+        )
+    return tuple(notes)
+
+
+def _pairs(keys: Sequence[tuple[Side, Side]], category: Mapping[str, str]) -> tuple[SweepPair, ...]:
+    paired = [compare_paired(first.counts, second.counts) for first, second in keys]
+    adjusted = holm([1.0 if found is None else found.p_value for found in paired])
+    level = LEVEL / len(keys)
+    return tuple(
+        SweepPair(
+            comparison=Comparison(
+                first=first.label,
+                second=second.label,
+                mode=first.mode,
+                paired=found,
+                adjusted_p=None if found is None else p_value,
+                detectable=pilot_detectable_difference(first.counts, second.counts, alpha=level),
+            ),
+            solved=solved_by(first.counts, second.counts),
+            drift=_drift(first, second, category),
+            footnotes=_footnotes(first, second),
+        )
+        for (first, second), found, p_value in zip(keys, paired, adjusted, strict=True)
+    )
+
+
+def _drift(first: Side, second: Side, category: Mapping[str, str]) -> tuple[Drift, ...]:
+    found = []
+    shared = [task for task in first.counts if task in second.counts]
+    for name in sorted({category[task] for task in shared}):
+        tasks = [task for task in shared if category[task] == name]
+        left, right = ({task: side.counts[task] for task in tasks} for side in (first, second))
+        paired = compare_paired(left, right)
+        assert paired is not None
+        found.append(Drift(name, tuple(left.values()), tuple(right.values()), paired))
+    return tuple(found)
+
+
+def _footnotes(first: Side, second: Side) -> tuple[str, ...]:
+    for side in (first, second):
+        if side.manifest is None:
+            return (f"{wording.plain(side.label)} has no manifest: its settings are unknown",)
+    # An agent that is compared with itself over time is told of in full: its own changes are what may explain it.
+    ignore = RUN_ITSELF if first.agent == second.agent else AGENT_ITSELF
+    found = differences(dict(first.manifest or {}), dict(second.manifest or {}), ignore=ignore)
+    lines = describe_differences(found, wording.plain(first.label), wording.plain(second.label))
+    return tuple(wording.plain(line, 400) for line in lines)

@@ -50,7 +50,8 @@ class Project:
     `day` is the latest day on which dependencies may have been released. `version` is that of the newest release
     that the commit descends from, for build backends that would ask git, which an environment does not have; None
     where there is none. `packages` and `setup` are the team's, from data/repos/*.yaml. `change` is the tree of the
-    candidate's change: an environment also holds what its manifests ask for beyond those of the base.
+    candidate's change: an environment also holds what its manifests ask for beyond those of the base. `runner` is the
+    name of what runs the tests, which an environment may have to bring.
     """
 
     tree: ProjectTree
@@ -59,6 +60,7 @@ class Project:
     packages: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()
     change: ChangedTree | None = None
+    runner: str = ""
 
 
 @dataclass(frozen=True, slots=True)

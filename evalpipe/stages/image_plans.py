@@ -87,7 +87,7 @@ class ImagePlanner:
             return DockerfileSource(path.name, _context(path))
         tree, change = self._trees(candidate)
         version = release_before(self._bench.mirror(self._config.name), tree.commit)
-        project = Project(tree, day, version, environment.packages, environment.setup, change)
+        project = Project(tree, day, version, environment.packages, environment.setup, change, self._config.runner.name)
         recipe = TEMPLATES[environment.template].recipe(project)
         return RecipeSource(resolve_base_image(environment), recipe, tree, environment.packages, environment.setup)
 

@@ -17,6 +17,7 @@ from evalpipe.environments.templates.python_project import MANIFESTS, PythonProj
 NAME = "python"
 VERSION = 1
 _RUNNER = "pytest"
+_OTHER_RUNNER = "unittest"
 _ASIDE = {"test", "tests", "testing", "doc", "docs", "example", "examples", "benchmark", "benchmarks", "vendor"}
 _PROJECTS = 50
 
@@ -123,7 +124,8 @@ def _recipe(project: Project, projects: list[PythonProject], choice: Choice, top
     variables: dict[str, str] = {}
     for found in installable.values():
         variables |= backends.version_variables(found.build_names, found.name, version)
-    runner = () if _RUNNER in own_names else (_RUNNER,)
+    needless = _RUNNER in own_names or project.runner == _OTHER_RUNNER
+    runner = () if needless else (_RUNNER,)
     files = steps.files(
         day=project.day,
         requirements=tuple(dict.fromkeys((*wanted.requirements, *runner))),

@@ -97,6 +97,11 @@ def test_a_tree_without_python_has_no_recipe() -> None:
         recipe({"main.go": "", "go.mod": "module x"})
 
 
+def test_pytest_is_not_installed_for_a_suite_that_unittest_runs() -> None:
+    assert file(recipe({"shop.py": ""}, runner="unittest"), "requirements.txt") == []
+    assert file(recipe({"shop.py": ""}, runner="generic"), "requirements.txt") == ["pytest"]
+
+
 def test_pytest_itself_is_not_installed_beside_itself() -> None:
     files = {"pyproject.toml": '[build-system]\n[project]\nname = "pytest"\n', "src/pytest/__init__.py": ""}
     assert file(recipe(files), "requirements.txt") == ["-e pytest @ file:///work/repo"]

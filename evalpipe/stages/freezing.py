@@ -5,6 +5,7 @@ Every candidate that does not is told with its reason: a set that leaves out wha
 
 import hashlib
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,11 @@ from evalpipe.tasks import (
 from evalpipe.validation import ValidationClass
 
 _MODE_NAMES = {PromptMode.ORIGINAL: "problem", PromptMode.TERSE: "terse"}
+# Ids of tests of a package's library or programs; `shop::test/prices::a` and `shop::prices a` have files of their own.
+_INSIDE_SOURCES = {
+    "cargo": re.compile(r"[^:]+::(?:lib|bin/[^:]+)::"),
+    "nextest": re.compile(r"[^: ]+(?:::bin/[^ ]+)? "),
+}
 TIMEOUT_FACTOR = 10
 TIMEOUT_STEP_S = 60
 
@@ -45,6 +51,8 @@ class FreezeReason(StrEnum):
 
     INTERFACE_NOT_NAMED = "interface_not_named"
     """It is `compile_only`, and its problem text does not have every name that its tests miss."""
+    INLINE_TESTS = "inline_tests"
+    """All that shows its change stands inside source files, which agents write: no grading could take it from there."""
     PATCHES_NOT_EXACT = "patches_not_exact"
     """Its patches do not make exactly the tree of its change, or cannot be graded."""
     NOT_SAMPLED = "not_sampled"
@@ -130,12 +138,29 @@ def _of_repository(bench: Workbench, config: RepositoryConfig, texts: SetTexts) 
                 )
             candidate = candidates[candidate_id]
             change = ReferenceChange.read(mirror, config, candidate, validated["fail_to_pass"])
+            inline = inline_fail_to_pass(config.runner.name, candidate["inline_tests"], validated["fail_to_pass"])
+            if (inline and inline == set(validated["fail_to_pass"])) or (change.gold and not change.tests):
+                yield LeftOut(candidate_id, FreezeReason.INLINE_TESTS, "its tests stand inside its source files")
+                continue
             problem = problem_of(mirror, candidate, validated, change, texts)
             if unnamed := _unnamed(validated, problem):
                 yield LeftOut(candidate_id, FreezeReason.INTERFACE_NOT_NAMED, unnamed)
                 continue
-            item = _task(config, candidate, validated, image, change, problem)
+            item = _task(config, candidate, validated, image, change, problem, inline)
             yield _inexact(scratch, item) or item
+
+
+def inline_fail_to_pass(
+    runner: str, inline_tests: Sequence[bytes] | None, fail_to_pass: Sequence[str]
+) -> frozenset[str]:
+    """Those of `fail_to_pass` that stand inside the sources `inline_tests` of a change.
+
+    An agent writes these sources, and cannot write the very tests of the reference change into them.
+    """
+    inside = _INSIDE_SOURCES.get(runner)
+    if not inline_tests or inside is None:
+        return frozenset()
+    return frozenset(test for test in fail_to_pass if inside.match(test))
 
 
 def _unnamed(validated: Row, problem: Problem) -> str:
@@ -167,6 +192,7 @@ def _task(
     image: Row,
     change: ReferenceChange,
     problem: Problem,
+    inline: frozenset[str],
 ) -> TaskWithPatches:
     task = Task(
         task_id=candidate["candidate_id"],
@@ -182,9 +208,9 @@ def _task(
         category_rule=candidate["category_rule"],
         coding_agent=candidate["coding_agent"],
         problem=problem,
-        fail_to_pass=tuple(validated["fail_to_pass"]),
+        fail_to_pass=tuple(test for test in validated["fail_to_pass"] if test not in inline),
         pass_to_pass=tuple(validated["pass_to_pass"]),
-        quarantined=tuple(validated["quarantined"]),
+        quarantined=tuple(sorted({*validated["quarantined"], *inline})),
         test_files=tuple(quote_from_bytes(path) for path in change.tests),
         path_globs=PathGlobs(**config.paths.model_dump()),
         runner=RunnerSpec(**config.runner.model_dump()),

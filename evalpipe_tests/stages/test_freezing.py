@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evalpipe.stages.freezing import FreezeOutcome, FreezeReason, freeze_task_set
+from evalpipe.stages.freezing import FreezeOutcome, FreezeReason, freeze_task_set, inline_fail_to_pass
 from evalpipe.tasks import SampleTooLarge, Sampling, TaskSetError, load_task_set
 from evalpipe.validation import ValidationClass
 from evalpipe_tests.stages.workspaces import TestBench
@@ -157,3 +157,21 @@ def test_to_admit_compile_only_runs_no_candidate_again(frozen: TestBench) -> Non
     assert validated() == [True, True, True]
     _admit(frozen)
     assert validated() == [True, True, True]
+
+
+def test_a_candidate_with_nothing_but_tests_inside_its_sources_is_left_out_and_told(frozen: TestBench) -> None:
+    frozen.rewrite("data/repos/clock.yaml", "runner:", "paths:\n  source: [test_noon.py]\nrunner:")
+    outcome = _freeze(frozen, "again")
+    assert outcome.counts() == {"no_signal": 1, "inline_tests": 1}
+    (told,) = outcome.named()
+    assert told.detail == "its tests stand inside its source files"
+
+
+def test_fail_to_pass_tests_inside_changed_sources_of_rust_are_told_apart() -> None:
+    tests = ["shop::lib::tests::a", "shop::bin/till::b", "shop::test/prices::c", "shop::doc::src/lib.rs - d (1)"]
+    assert inline_fail_to_pass("cargo", [b"src/lib.rs"], tests) == set(tests[:2])
+    tests_of_nextest = ["shop tests::a", "shop::bin/till b", "shop::prices c"]
+    assert inline_fail_to_pass("nextest", [b"src/lib.rs"], tests_of_nextest) == set(tests_of_nextest[:2])
+    assert inline_fail_to_pass("cargo", [], tests) == set()
+    assert inline_fail_to_pass("cargo", None, tests) == set()
+    assert inline_fail_to_pass("pytest", [b"src/lib.rs"], tests) == set()

@@ -150,6 +150,7 @@ def validate(
     from evalpipe.reports import funnel_text
     from evalpipe.stages.images import count_images
     from evalpipe.stages.mining import stored_mining_funnel, stored_validation_funnel
+    from evalpipe.stages.suite_scope import check_scope
 
     bench = open_bench(workspace)
     chosen = chosen_repositories(bench, repositories)
@@ -162,14 +163,21 @@ def validate(
     names = [config.name for config in chosen]
     images = {name: count_images(bench.lake.rows("task_images", name)) for name in names}
     funnel = stored_validation_funnel(bench, names)
+    scopes = {config.name: check_scope(bench, config) for config in chosen if config.validation.suite == "affected"}
     if as_json:
         counts = {name: asdict(found) for name, found in images.items()}
         answer = {"classes": dict(funnel), "second_passes_waiting": len(waiting), "images": counts}
-        click.echo(json.dumps(answer))
+        click.echo(json.dumps(answer | {"scope": {name: asdict(scope) for name, scope in scopes.items()}}))
     else:
         for name, found in images.items():
             click.echo(f"{name}: {found}")
         click.echo(funnel_text(stored_mining_funnel(bench, names), funnel))
+    for name, scope in scopes.items():
+        missed = "".join(f"\n  {task_id}: {', '.join(tests)}" for task_id, tests in scope.missed.items())
+        console.note(
+            f"{name}: of {scope.looked_at} candidates that ran the whole suite, the `affected` scope would have missed "
+            f"fail-to-pass tests of {len(scope.missed)}{missed}"
+        )
     if any(found.failed_builds for found in images.values()):
         console.note(
             "what could not be built is tried again when a manifest or the configuration of its environment changes, "

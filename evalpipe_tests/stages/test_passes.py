@@ -18,6 +18,7 @@ from evalpipe.stages.grading_rows import grade_patch
 from evalpipe.stages.images import build_images
 from evalpipe.stages.judging import judge_candidates
 from evalpipe.stages.mining import mine_repository
+from evalpipe.stages.suite_scope import ScopeCheck, check_scope
 from evalpipe.stages.validating import (
     FirstPassMissing,
     ValidationPass,
@@ -351,3 +352,10 @@ def test_the_sample_of_whole_suites_is_told_as_such(
     validate_all(bench, FIRST)
     for run in runs_of(bench, candidate, FIRST).values():
         assert (run["suite"], run["suite_files"]) == ("whole", None)
+    validate_all(bench, SECOND, same_day=True)
+    assert judge_candidates(bench, bench.repository)[0]["validation_class"] == "valid"
+    assert check_scope(bench, bench.repository) == ScopeCheck(1, {})
+    with monkeypatch.context() as patch:
+        patch.setattr("evalpipe.stages.suite_scope.affected_test_files", lambda *_: (b"tests/test_other.py",))
+        missed = {candidate["candidate_id"]: ["tests/test_new.py::test_new"]}
+        assert check_scope(bench, bench.repository) == ScopeCheck(1, missed)

@@ -5,21 +5,20 @@ only the plots of this package are put in as they are.
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from evalpipe.reports import wording
 from evalpipe.reports.analysis import Analysis, analyse
+from evalpipe.reports.chart_data import cost_points, failure_bars, gap_forest, pass_hat_curves, task_differences
+from evalpipe.reports.charts import bars_svg, cost_svg, curves_svg, differences_svg
 from evalpipe.reports.cutoffs import cutoff_table
 from evalpipe.reports.figures import agents_forest, category_forest, task_heat_map
 from evalpipe.reports.findings import failed_calibrations
 from evalpipe.reports.gaps import gap_table
 from evalpipe.reports.plots import forest_svg, heat_map_svg
-from evalpipe.reports.records import AgentInfo, AgentRole, SweepResults, TaskInfo
+from evalpipe.reports.records import SweepResults
 from evalpipe.reports.scoreboard import (
     INTERVAL_NOTE,
     category_table,
@@ -28,6 +27,7 @@ from evalpipe.reports.scoreboard import (
     scoreboard_table,
 )
 from evalpipe.reports.solved import solved_by, solved_rows, solved_table
+from evalpipe.reports.task_pages import task_sections
 from evalpipe.reports.text_table import TextTable
 from evalpipe.reports.usage import usage_table
 
@@ -36,20 +36,8 @@ _UNMET_TESTS_SHOWN = 8
 _SIGNS_SHOWN = 500
 _MESSAGE_CHARACTERS = 600
 _MANIFEST_CHARACTERS = 100_000
-
-
-@dataclass(frozen=True, slots=True)
-class TaskSection:
-    """A task with the rows of graded_results of its samples, in the order of agents, modes and samples.
-
-    `controls` counts the samples of controls that ended as they must; they are not among `samples`.
-    """
-
-    info: TaskInfo
-    samples: tuple[Mapping[str, Any], ...]
-    solved: int
-    graded: int
-    controls: int
+_PAIRS_DRAWN = 12
+_PROMPT_CHARACTERS = 4_000
 
 
 def html_report(results: SweepResults) -> str:
@@ -76,7 +64,7 @@ def html_report(results: SweepResults) -> str:
         interval_note=INTERVAL_NOTE,
         failed_calibrations=failed_calibrations(results.calibration),
         calibrated=sorted({str(task) for task in results.calibration["task_id"].to_pylist()}),
-        tasks=_task_sections(analysis),
+        tasks=task_sections(analysis),
         manifests=_manifests(results),
     )
 
@@ -109,6 +97,7 @@ def _environment() -> Environment:
         "plain": wording.plain,
         "block": lambda text: wording.plain_block(text, _MESSAGE_CHARACTERS),
         "counted": wording.count,
+        "prompt": lambda text: wording.plain_block(text, _PROMPT_CHARACTERS),
     }
     environment.globals["unmet_tests_shown"] = _UNMET_TESTS_SHOWN
     environment.globals["provisional_mark"] = wording.PROVISIONAL
@@ -130,7 +119,26 @@ def _plots(analysis: Analysis) -> dict[str, Markup]:
         found["categories"] = forest_svg(categories, "categories", "pass@1 per category with 95 % intervals")
     if heat.tasks and heat.agents:
         found["heat"] = heat_map_svg(heat, "heat", "share of samples solved, task by agent")
+    found |= _charts(analysis)
     return {name: Markup(svg) for name, svg in found.items()}
+
+
+def _charts(analysis: Analysis) -> dict[str, str]:
+    curves, failures, costs = pass_hat_curves(analysis), failure_bars(analysis), cost_points(analysis)
+    gaps = gap_forest(analysis)
+    pairs = [(row, task_differences(analysis, row)) for row in analysis.comparisons]
+    return {
+        "curves": curves_svg(curves, "curves", "pass^k over k") if curves else "",
+        "failures": bars_svg(failures, "failures", "why attempts did not resolve their task") if failures else "",
+        "costs": cost_svg(costs, "costs", "cost per attempt against pass@1") if costs else "",
+        "gaps": forest_svg(gaps, "gaps", "pass@1 with the original and the terse prompt") if gaps else "",
+        "differences": "".join(
+            f"<h4>{escape(wording.plain(f'{row.second} minus {row.first}, {row.mode}'))}</h4>"
+            + differences_svg(differences, f"pair{number}", "differences by task")
+            for number, (row, differences) in enumerate(pairs[:_PAIRS_DRAWN])
+            if differences
+        ),
+    }
 
 
 def _solved_table(analysis: Analysis) -> TextTable:
@@ -170,41 +178,6 @@ def _excluded_table(analysis: Analysis) -> TextTable:
         for row in analysis.excluded
     )
     return TextTable(("agent", "mode", "reason", "attempts", "tasks"), rows, numeric=frozenset({3}))
-
-
-def _task_sections(analysis: Analysis) -> list[TaskSection]:
-    results = analysis.results
-    columns = ["agent", "task_id", "sample", "prompt_mode", "outcome", "verdict", "resolved", "counts", "detail",
-               "integrity", "integrity_reasons", "unmet_tests", "attempt_seconds"]  # fmt: skip
-    by_task: dict[str, list[dict[str, Any]]] = {task.task_id: [] for task in results.tasks}
-    for row in analysis.samples.chosen.select(columns).to_pylist():
-        by_task[row["task_id"]].append(row)
-    return [_task_section(task, by_task[task.task_id], results.agents) for task in results.tasks]
-
-
-def _task_section(task: TaskInfo, rows: Sequence[Mapping[str, Any]], agents: Sequence[AgentInfo]) -> TaskSection:
-    place = {agent.name: number for number, agent in enumerate(agents)}
-    by_name = {agent.name: agent for agent in agents}
-    shown = [row for row in rows if not _as_it_must_be(row, by_name[row["agent"]])]
-    counted = [row for row in rows if by_name[row["agent"]].contends and row["counts"]]
-    return TaskSection(
-        info=task,
-        samples=tuple(
-            sorted(
-                shown,
-                key=lambda row: (place[row["agent"]], row["prompt_mode"], len(row["sample"]), row["sample"]),
-            )
-        ),
-        solved=sum(row["resolved"] for row in counted),
-        graded=len(counted),
-        controls=len(rows) - len(shown),
-    )
-
-
-def _as_it_must_be(row: Mapping[str, Any], agent: AgentInfo) -> bool:
-    if agent.contends or not row["counts"]:
-        return False
-    return bool(row["resolved"]) == (agent.role is AgentRole.REFERENCE)
 
 
 def _manifests(results: SweepResults) -> list[tuple[str, str]]:

@@ -55,19 +55,19 @@ class HeatMap:
 
 def forest_svg(rows: Sequence[ForestRow], name: str, title: str) -> str:
     """Return a forest plot as an SVG element; `name` keeps its ids apart from those of other plots."""
-    with _style():
-        return _inline(_forest(rows), name, title)
+    with plot_style():
+        return inline(_forest(rows), name, title)
 
 
 def heat_map_svg(data: HeatMap, name: str, title: str) -> str:
     """Return the share of solved samples, task by agent, as an SVG element."""
-    with _style():
-        return _inline(_heat_map(data), name, title)
+    with plot_style():
+        return inline(_heat_map(data), name, title)
 
 
 def forest_png(rows: Sequence[ForestRow]) -> bytes:
     """Return the forest plot as a small PNG (tens of kilobytes) on white."""
-    with _style():
+    with plot_style():
         figure = _forest(rows)
         image = io.BytesIO()
         figure.savefig(image, format="png", dpi=110, facecolor="white", metadata={"Software": None})
@@ -75,7 +75,8 @@ def forest_png(rows: Sequence[ForestRow]) -> bytes:
 
 
 @contextmanager
-def _style() -> Iterator[None]:
+def plot_style() -> Iterator[None]:
+    """Draw and save inside it: the settings that make a plot reproducible and its text plain."""
     with mpl.rc_context(_STYLE):  # type: ignore[arg-type]  # its stubs want one literal per key
         yield
 
@@ -84,7 +85,7 @@ def _forest(rows: Sequence[ForestRow]) -> Figure:
     # The label stands above its line, not beside it: so the plot is narrow enough for a phone.
     heights = [26.0 if row.rate is None else 34.0 for row in rows]
     width, height = 360.0, sum(heights) + 26
-    figure, axes = _canvas(width, height)
+    figure, axes = canvas(width, height)
     left, right = 6.0, width - 6
     scale = right - left
     bottom = height - 20
@@ -125,7 +126,7 @@ def _heat_map(data: HeatMap) -> Figure:
     top = 22.0 + 3.6 * max(map(len, agents))
     width = labels + cell_width * len(data.agents) + 50
     height = top + cell_height * len(data.tasks) + 6
-    figure, axes = _canvas(width, height)
+    figure, axes = canvas(width, height)
     for column, text in enumerate(agents):
         x = labels + (column + 0.5) * cell_width
         axes.text(
@@ -157,8 +158,8 @@ def _heat_cell(axes: Axes, cell: tuple[int, int] | None, x: float, y: float, wid
     axes.text(middle, y + 13.5, text, color=colour, fontsize=8.5, ha="center", va="baseline")
 
 
-def _canvas(width: float, height: float) -> tuple[Figure, Axes]:
-    """A figure whose data coordinates are its points, with the origin at the top left."""
+def canvas(width: float, height: float) -> tuple[Figure, Axes]:
+    """Return a figure whose data coordinates are its points, with the origin at the top left."""
     figure = Figure(figsize=(width / _UNITS_PER_INCH, height / _UNITS_PER_INCH))
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_xlim(0, width)
@@ -167,7 +168,8 @@ def _canvas(width: float, height: float) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _inline(figure: Figure, name: str, title: str) -> str:
+def inline(figure: Figure, name: str, title: str) -> str:
+    """Return a figure as an SVG element of a page; `name` keeps its ids apart from those of other plots."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     svg = buffer.getvalue()

@@ -44,7 +44,7 @@ class _Page(HTMLParser):
             self.text += data
 
 
-def _hostile() -> SweepResults:
+def hostile_sweep() -> SweepResults:
     name = HOSTILE
     unmet = [{"test_id": HOSTILE, "expected_in": HOSTILE, "outcome": HOSTILE, "message": HOSTILE}]
     extra = graded_row(
@@ -71,7 +71,7 @@ def _hostile() -> SweepResults:
 
 
 def test_hostile_text_stays_text() -> None:
-    page = _Page(html_report(_hostile()))
+    page = _Page(html_report(hostile_sweep()))
     assert not {"script", "img", "iframe", "object", "link", "base", "form"} & set(page.tags)
     assert page.tags.count("style") == 1
     assert not [name for name, _ in page.attributes if name.startswith("on")]
@@ -80,7 +80,7 @@ def test_hostile_text_stays_text() -> None:
     assert "\u202e" not in page.text
 
 
-@pytest.mark.parametrize("results", [two_agents(), _hostile()], ids=["plain", "hostile"])
+@pytest.mark.parametrize("results", [two_agents(), hostile_sweep()], ids=["plain", "hostile"])
 def test_nothing_is_fetched(results: SweepResults) -> None:
     document = html_report(results)
     page = _Page(document)

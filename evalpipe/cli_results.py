@@ -93,7 +93,14 @@ def _configured_size(
 @click.command()
 @click.argument("sweeps", nargs=-1, required=True, metavar="SWEEP SWEEP...")
 @click.option("--agent", "agents", multiple=True, metavar="NAME", help="Only this agent; may be repeated.")
-@click.option("--format", "form", type=click.Choice(["text", "md", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "md", "json"]),
+    default="text",
+    show_default=True,
+    help="How it is written.",
+)
 @click.pass_obj
 def compare(workspace: Path | None, sweeps: tuple[str, ...], agents: tuple[str, ...], form: str) -> None:
     """Put agents of two or more sweeps side by side, on the tasks that the sweeps share.

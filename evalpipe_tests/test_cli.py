@@ -16,8 +16,8 @@ from evalpipe_tests.pipeline.workspaces import TinyWorkspace
 
 Copied = Callable[[Walk], TinyWorkspace]
 COMMANDS = (
-    *("init", "doctor", "issues", "mine", "validate", "freeze", "tasks", "run", "grade", "report", "status", "demo"),
-    "ui",
+    *("init", "doctor", "issues", "mine", "validate", "prompts", "freeze", "tasks", "plan", "run", "grade", "report"),
+    *("compare", "status", "demo", "ui"),
 )
 HEAVY = ("dagster", "pandas", "pyarrow", "scipy", "matplotlib", "numpy", "docker", "git", "pydantic")
 

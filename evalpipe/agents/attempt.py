@@ -1,11 +1,15 @@
 """One attempt: the instance goes in, the agent runs, one patch comes out."""
 
+import random
 import time
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 
-from evalpipe.agents.adapter import AGENT_FOLDER, Adapter, Assignment
+from evalpipe.agents.adapter import AGENT_FOLDER, PROMPT_FILE, Adapter, AgentCommand, Assignment, ModelAccess
 from evalpipe.agents.instance import Instance
-from evalpipe.agents.outcome import AttemptOutcome
+from evalpipe.agents.outcome import AttemptOutcome, classify
+from evalpipe.gateway import Evidence, OpenAttempt
+from evalpipe.gateway.forwarders import forwarder
 from evalpipe.history import Repository, ScratchObjects, TreeNotWritten
 from evalpipe.runners.preparation import preparation_script
 from evalpipe.sandbox import (
@@ -43,6 +47,7 @@ class AttemptResult:
     seconds: float
     transcript: bytes
     flags: tuple[str, ...] = ()
+    evidence: Evidence | None = None
 
 
 def run_attempt(
@@ -54,21 +59,28 @@ def run_attempt(
     instance: Instance,
     limits: Limits,
     labels: dict[str, str],
+    model: OpenAttempt | None = None,
 ) -> AttemptResult:
     """Make one attempt on `instance` in a fresh box without network; faults of the engine become outcomes.
+
+    `model` is where an agent with a model may call; it is closed before the agent's work is judged. `transcript` keeps
+    what the program wrote, with its errors at the end.
 
     Raises ScriptError (and whatever else says that the agent is configured wrongly) before anything runs.
     """
     started = time.monotonic()
     with ScratchObjects(repository) as scratch:
         try:
-            with sandbox.open(environment, limits, labels) as box:
-                ended = _run_agent(box, adapter, scratch, assignment, instance)
+            with _open_box(sandbox, environment, limits, labels, model) as box:
+                ended = _run_agent(box, adapter, scratch, assignment, instance, model)
+                evidence = model.close() if model else None
                 captured, trouble, flags = _capture(box, scratch, instance.tree(scratch))
         except SandboxError as error:
             outcome = _infrastructure(error)
-            return AttemptResult(outcome, str(error), None, 0, None, time.monotonic() - started, b"")
-    outcome, detail = _classify(ended, captured)
+            evidence = model.close() if model else None
+            spent = time.monotonic() - started
+            return AttemptResult(outcome, str(error), None, 0, None, spent, b"", evidence=evidence)
+    outcome, detail = classify(ended, evidence, captured.patch if captured else None)
     return AttemptResult(
         outcome,
         trouble or detail,
@@ -78,20 +90,48 @@ def run_attempt(
         ended.duration_s,
         ended.stdout + ended.stderr,
         flags=flags,
+        evidence=evidence,
     )
 
 
+def _open_box(
+    sandbox: Sandbox, environment: str, limits: Limits, labels: dict[str, str], model: OpenAttempt | None
+) -> AbstractContextManager[Box]:
+    if model is None:
+        return sandbox.open(environment, limits, labels)
+    return sandbox.open(environment, limits, labels, share=model.socket.parent)
+
+
 def _run_agent(
-    box: Box, adapter: Adapter, scratch: ScratchObjects, assignment: Assignment, instance: Instance
+    box: Box,
+    adapter: Adapter,
+    scratch: ScratchObjects,
+    assignment: Assignment,
+    instance: Instance,
+    model: OpenAttempt | None,
 ) -> Outcome:
-    start = adapter.prepare(assignment, scratch, box.root)
+    # Boxes without a network of their own share the host's ports, so that one port for all would be taken.
+    access = ModelAccess(random.randint(20_000, 30_000), model.key) if model else None
+    start = adapter.prepare(replace(assignment, model=access), scratch, box.root)
     prefix = INSTANCE_FOLDER.encode() + b"/"
     box.put(FileEntry(prefix + entry.path, entry.mode, entry.data) for entry in instance.entries(scratch))
-    prompt = FileEntry(f"{AGENT_FOLDER}/prompt.md".encode(), 0o100644, assignment.prompt.encode())
+    prompt = FileEntry(PROMPT_FILE.encode(), 0o100644, assignment.prompt.encode())
     script = preparation_script((), f"{box.root}/{_LAID}")
     box.put([prompt, FileEntry(_SCRIPT.encode(), 0o100644, script), *start.files])
-    command = ("/bin/sh", f"{box.root}/{_SCRIPT}", *start.command)
-    return box.run(command, env=start.env or {}, cwd=f"{box.root}/{INSTANCE_FOLDER}")
+    command = start.command if model is None else _forwarded(box, start, model, access)
+    return box.run(
+        ("/bin/sh", f"{box.root}/{_SCRIPT}", *command), env=start.env or {}, cwd=f"{box.root}/{INSTANCE_FOLDER}"
+    )
+
+
+def _forwarded(box: Box, start: AgentCommand, model: OpenAttempt, access: ModelAccess | None) -> tuple[str, ...]:
+    """The command below a forwarder, which is put into the box."""
+    assert start.forwarder is not None, "an agent with a model names its forwarder"
+    assert access is not None
+    path = f"{AGENT_FOLDER}/{start.forwarder.script}"
+    box.put([FileEntry(path.encode(), 0o100644, forwarder(start.forwarder.script))])
+    socket = f"{box.share}/{model.socket.name}"
+    return (start.forwarder.interpreter, f"{box.root}/{path}", socket, str(access.port), *start.command)
 
 
 def _capture(box: Box, scratch: ScratchObjects, tree: str) -> tuple[CapturedPatch | None, str, tuple[str, ...]]:
@@ -125,18 +165,6 @@ def _laid_by_the_image(box: Box, scratch: ScratchObjects, tree: str) -> set[byte
         if listing
         else set()
     )
-
-
-def _classify(ended: Outcome, captured: CapturedPatch | None) -> tuple[AttemptOutcome, str]:
-    if ended.timed_out:
-        return AttemptOutcome.TIMEOUT, f"stopped after {ended.duration_s:.0f} s"
-    if ended.out_of_memory:
-        return AttemptOutcome.OUT_OF_MEMORY, "the agent's container ran out of its memory"
-    if ended.exit_code != 0:
-        return AttemptOutcome.AGENT_CRASHED, f"the agent ended with exit code {ended.exit_code}"
-    if captured is not None and not captured.patch:
-        return AttemptOutcome.EMPTY_PATCH, "the agent changed nothing"
-    return AttemptOutcome.FINISHED, ""
 
 
 def _infrastructure(error: SandboxError) -> AttemptOutcome:

@@ -183,7 +183,8 @@ class Gateway:
     async def _stop(self, attempt: OpenAttempt) -> None:
         attempt._listener.close()
         await attempt._server.shutdown(timeout=0)
-        shutil.rmtree(attempt.socket.parent, ignore_errors=True)
+        # Its folder stays: an engine reads nothing from a container, the work included, once a mounted folder is gone.
+        attempt.socket.unlink(missing_ok=True)
 
     def _await(self, work: Coroutine[Any, Any, _Result]) -> _Result:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

@@ -7,6 +7,7 @@ depend on these protocols only, so that a container engine can be exchanged for 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 REGULAR = 0o100644
@@ -109,6 +110,10 @@ class Box(Protocol):
         /tmp.
         """
 
+    @property
+    def share(self) -> str:
+        """Absolute path, inside the box, of the folder that it was opened with. Raises RuntimeError without one."""
+
     def put(self, files: Iterable[FileEntry]) -> None:
         """Lay files into the box; before `run`, any number of times, a later entry replaces an earlier one.
 
@@ -154,13 +159,15 @@ class Sandbox(Protocol):
         *,
         network: bool = False,
         hostname: str | None = None,
+        share: Path | None = None,
     ) -> AbstractContextManager[Box]:
         """A fresh box; when the `with` block ends, in whatever way, the box is gone.
 
         `environment` is an image id for Docker; for processes the directory of a virtual environment, or ""
         for the host's own. `network` lets the box reach what the machine reaches. `hostname` is the name that the
         box has for itself; by default `box` in a container and the machine's for processes, which keep that also
-        where the kernel grants no name spaces. Raises ImageMissing, EngineUnavailable.
+        where the kernel grants no name spaces. `share` is a folder of this host that the box may read, and whose
+        sockets it may use. Raises ImageMissing, EngineUnavailable.
         """
 
     def kill(self, labels: Mapping[str, str]) -> int:

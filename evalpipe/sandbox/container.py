@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import requests
@@ -29,6 +29,7 @@ from evalpipe.sandbox.paths import as_bytes
 _log = logging.getLogger(__name__)
 
 ROOT = "/work"
+SHARE = "/run/evalpipe-share"
 USER = 1000
 HOSTNAME = "box"
 # Sandbox.kill renames a container before it kills it: the name survives until whoever waits for it looks.
@@ -40,10 +41,13 @@ _END_S = 30.0
 _NOT_FOUND_EXIT, _NOT_EXECUTABLE_EXIT, _KILLED_EXIT = 127, 126, 137
 
 
-def host_config(engine: Engine, limits: Limits, labels: Mapping[str, str], *, network: bool) -> dict[str, Any]:
-    """The engine's HostConfig for a box: no rights, no writable place but the volume and /tmp, no network unless asked
-    for.
+def host_config(
+    engine: Engine, limits: Limits, labels: Mapping[str, str], *, network: bool, share: Path | None = None
+) -> dict[str, Any]:
+    """The engine's HostConfig for a box: no rights, no writable place but the volume and /tmp, no network and nothing
+    of the host unless asked for.
     """
+    shared = [] if share is None else [Mount(SHARE, str(share), type="bind", read_only=True)]
     config: dict[str, Any] = engine.api.create_host_config(
         network_mode=engine.outside_network if network else "none",
         cap_drop=["ALL"],
@@ -52,7 +56,7 @@ def host_config(engine: Engine, limits: Limits, labels: Mapping[str, str], *, ne
         # Test suites compile and run programs in /tmp, so it must not be noexec, which is the engine's
         # default.
         tmpfs={"/tmp": f"rw,exec,nosuid,nodev,size=1g,uid={USER},gid={USER},mode=0700"},
-        mounts=[Mount(ROOT, None, type="volume", labels=dict(labels))],
+        mounts=[Mount(ROOT, None, type="volume", labels=dict(labels)), *shared],
         pids_limit=limits.pids,
         mem_limit=limits.memory_bytes,
         memswap_limit=limits.memory_bytes,
@@ -86,9 +90,10 @@ class DockerBox:
         *,
         network: bool,
         hostname: str | None,
+        share: Path | None = None,
     ) -> None:
         self._engine, self._image, self._limits = engine, image, limits
-        self._network, self._hostname = network, hostname or HOSTNAME
+        self._network, self._hostname, self._share = network, hostname or HOSTNAME, share
         self.labels, self.name = dict(labels), name
         self._images_with_own_root = trusted
         self._spool = TarSpool(USER, USER)
@@ -99,6 +104,13 @@ class DockerBox:
         self._creating = False
         self._state = "filling"
         self._interrupted = threading.Event()
+
+    @property
+    def share(self) -> str:
+        """See `Box.share`."""
+        if self._share is None:
+            raise RuntimeError(f"{self.name} shares no folder")
+        return SHARE
 
     def put(self, files: Iterable[FileEntry]) -> None:
         """See `Box.put`."""
@@ -173,7 +185,9 @@ class DockerBox:
                 hostname=self._hostname,
                 environment=environment,
                 labels=self.labels,
-                host_config=host_config(self._engine, self._limits, self.labels, network=self._network),
+                host_config=host_config(
+                    self._engine, self._limits, self.labels, network=self._network, share=self._share
+                ),
             )
         return str(created["Id"])
 

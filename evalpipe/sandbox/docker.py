@@ -5,6 +5,7 @@ import threading
 import uuid
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import docker
@@ -53,6 +54,7 @@ class DockerSandbox:
         *,
         network: bool = False,
         hostname: str | None = None,
+        share: Path | None = None,
     ) -> Iterator[Box]:
         """See `Sandbox.open`."""
         self._engine.image_environment(environment)
@@ -68,6 +70,7 @@ class DockerSandbox:
             self._images_with_own_root,
             network=network,
             hostname=hostname,
+            share=share,
         )
         with self._lock:
             self._open[name] = box

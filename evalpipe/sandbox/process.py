@@ -67,6 +67,7 @@ class ProcessSandbox:
         *,
         network: bool = False,
         hostname: str | None = None,
+        share: Path | None = None,
     ) -> Iterator[Box]:
         """See `Sandbox.open`."""
         path = os.environ.get("PATH", os.defpath)
@@ -85,6 +86,7 @@ class ProcessSandbox:
                 cut_network=self._cut_network and not network,
                 own_process_ids=self._own_process_ids,
                 hostname=hostname if self._own_process_ids else None,
+                share=share,
             )
             with self._lock:
                 self._open[box.name] = box

@@ -39,12 +39,13 @@ class ProcessBox:
         cut_network: bool,
         own_process_ids: bool,
         hostname: str | None,
+        share: Path | None = None,
     ) -> None:
         self.labels, self.name = dict(labels), directory.name
         self._directory, self._limits, self._path = directory, limits, path
         self._cut_network, self._own_process_ids, self._hostname = cut_network, own_process_ids, hostname
         self.root = str(directory / "work")
-        self._temporary = directory / "tmp"
+        self._temporary, self._share = directory / "tmp", share
         with host_faults(f"make the box {self.name}"):
             Path(self.root).mkdir()
             self._temporary.mkdir()
@@ -53,6 +54,13 @@ class ProcessBox:
         self._lock = threading.Lock()
         self._interrupted = False
         self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def share(self) -> str:
+        """See `Box.share`."""
+        if self._share is None:
+            raise RuntimeError(f"{self.name} shares no folder")
+        return str(self._share)
 
     def put(self, files: Iterable[FileEntry]) -> None:
         """See `Box.put`."""

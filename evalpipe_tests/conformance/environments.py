@@ -72,18 +72,22 @@ class EnvironmentImages:
 
     def image(self, environment: TestEnvironment) -> str:
         """Its id. Skips the test, or fails where Docker is required, when there is no such toolchain."""
-        base = self._toolchain(environment.toolchain)
+        base = self.toolchain(environment.toolchain)
         if environment.recipe is None:
             return base
+        return self.built(RecipeSource(base, environment.recipe, environment.tree))
+
+    def built(self, source: RecipeSource) -> str:
+        """The id of the image that `source` makes."""
         if self._builder is None:
             self._builder = DockerEnvironmentBuilder(INSTANCE, build_settings(_network()))
-        planned = self._builder.plan(RecipeSource(base, environment.recipe, environment.tree))
-        built = self._builder.build(planned)
+        built = self._builder.build(self._builder.plan(source))
         if built.status is not BuildStatus.BUILT or built.image_digest is None:
-            pytest.fail(f"the environment for this runner cannot be built: {built}")
+            pytest.fail(f"the environment cannot be built: {built}")
         return built.image_digest
 
-    def _toolchain(self, name: str) -> str:
+    def toolchain(self, name: str) -> str:
+        """The id of the image of a toolchain; see `image`."""
         if not name:
             return self._base_image
         variable = {"java": "MAVEN"}.get(name, name.upper())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from evalpipe.agents import Adapter
@@ -58,10 +59,11 @@ class FaultySandbox(CountingSandbox):
         *,
         network: bool = False,
         hostname: str | None = None,
+        share: Path | None = None,
     ) -> Iterator[Box]:
         if self.faults:
             raise self.faults.pop(0)
-        with super().open(environment, limits, labels, network=network, hostname=hostname) as box:
+        with super().open(environment, limits, labels, network=network, hostname=hostname, share=share) as box:
             yield box
 
 

@@ -78,10 +78,11 @@ class FailingSandbox(CountingSandbox):
         *,
         network: bool = False,
         hostname: str | None = None,
+        share: Path | None = None,
     ) -> Iterator[Box]:
         if labels.get("suite_run") in self.failing:
             raise EngineFault("the engine is gone")
-        with super().open(environment, limits, labels, network=network, hostname=hostname) as box:
+        with super().open(environment, limits, labels, network=network, hostname=hostname, share=share) as box:
             yield box
 
 

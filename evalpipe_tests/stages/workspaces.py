@@ -82,9 +82,10 @@ class CountingSandbox(ProcessSandbox):
         *,
         network: bool = False,
         hostname: str | None = None,
+        share: Path | None = None,
     ) -> Iterator[Box]:
         self.opened.append(dict(labels))
-        with super().open(environment, limits, labels, network=network, hostname=hostname) as box:
+        with super().open(environment, limits, labels, network=network, hostname=hostname, share=share) as box:
             yield box
 
 

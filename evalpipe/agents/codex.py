@@ -1,0 +1,54 @@
+"""Codex (npm): OpenAI Responses; the prompt on stdin, events as JSON lines on stdout."""
+
+from dataclasses import dataclass
+
+from evalpipe.agents.adapter import AGENT_FOLDER, PROMPT_FILE, AgentCommand, Assignment, Forwarder, ProgramSettings
+from evalpipe.agents.layers import Program, Registry
+from evalpipe.gateway.forwarders import NODE_FORWARDER
+from evalpipe.history import ScratchObjects
+from evalpipe.sandbox import REGULAR, FileEntry
+
+_HOME = f"{AGENT_FOLDER}/codex"
+_KEY = "EVALPIPE_MODEL_KEY"
+# A provider of its own: the built-in one first loses seconds on WebSockets, and its address cannot be set by variable.
+_CONFIG = """
+model_provider = "evalpipe"
+{context}
+[model_providers.evalpipe]
+name = "evalpipe"
+base_url = "{url}/v1"
+env_key = "{key}"
+wire_api = "responses"
+"""
+_RUN = 'exec "$@" - < "$0"'
+
+
+@dataclass(frozen=True, slots=True)
+class Codex:
+    """See `Adapter`. Raises SettingRefused for what the program cannot set."""
+
+    settings: ProgramSettings
+    version: str = "0.171.0"
+
+    def __post_init__(self) -> None:
+        self.settings.refuse("Codex", "temperature", "tools")
+
+    @property
+    def program(self) -> Program:
+        return Program(Registry.NPM, "@openai/codex", self.version, "codex")
+
+    def prepare(self, assignment: Assignment, scratch: ScratchObjects, root: str) -> AgentCommand:
+        assert assignment.model is not None
+        limit = self.settings.context_limit
+        context = f"model_context_window = {limit}" if limit else ""
+        config = _CONFIG.format(url=assignment.model.url, key=_KEY, context=context)
+        command = (
+            *(self.program.path, "exec", "--json", "--dangerously-bypass-approvals-and-sandbox"),
+            *("--skip-git-repo-check", "-m", self.settings.model),
+        )
+        return AgentCommand(
+            ("sh", "-c", _RUN, f"{root}/{PROMPT_FILE}", *command),
+            (FileEntry(f"{_HOME}/config.toml".encode(), REGULAR, config.encode()),),
+            {"CODEX_HOME": f"{root}/{_HOME}", _KEY: assignment.model.key},
+            Forwarder(NODE_FORWARDER, self.program.interpreter),
+        )

@@ -1,0 +1,204 @@
+"""The real programs, in containers without network, against a scripted model: each fault ends in its own outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalpipe.agents import AttemptOutcome, AttemptResult, HistoryKind, make_instance, run_attempt
+from evalpipe.agents.adapter import Assignment, ProgramSettings, SettingRefused
+from evalpipe.agents.claude_code import ClaudeCode
+from evalpipe.agents.codex import Codex
+from evalpipe.agents.layers import agent_layer
+from evalpipe.agents.mini_swe_agent import MiniSweAgent
+from evalpipe.gateway import Caps, Gateway, Provider, WireForm
+from evalpipe.history import Repository, ScratchObjects
+from evalpipe.sandbox import DockerSandbox, Limits
+from evalpipe.tasks import PromptMode
+from evalpipe_tests.conformance.environments import EnvironmentImages
+from evalpipe_tests.history.builder import Builder
+from evalpipe_tests.model_replies import Fail, Say, Use
+from evalpipe_tests.model_server import Drop, ModelServer, Script, Silence, Step
+from evalpipe_tests.tasks.records import task_record
+
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
+
+ProgramAdapter = ClaudeCode | Codex | MiniSweAgent
+REAL_KEY = "sk-real-canary-0815-4711"
+_LIMITS = Limits(120, memory_bytes=2 * 1024**3, cpus=2, pids=512, output_bytes=8_000_000)
+_MEND = "sed -i s/11/12/ clock.py"
+
+
+@dataclass(frozen=True)
+class RealProgram:
+    """A program with the form it speaks, and how its model asks for a shell command."""
+
+    make: Callable[[ProgramSettings], ProgramAdapter]
+    toolchain: str
+    form: WireForm
+    model: str
+    tool: str
+    arguments: Callable[[str], dict[str, Any]]
+    end: str | None = None
+    """A command by which the program ends, when it is not by a text."""
+
+    def shell(self, command: str) -> Use:
+        return Use(self.tool, self.arguments(command), "I look.")
+
+    def script(self, *commands: str) -> list[Step]:
+        """Run the commands one after another, and end."""
+        ending: Step = Say("done") if self.end is None else self.shell(self.end)
+        return [*map(self.shell, commands), ending]
+
+
+PROGRAMS: Mapping[str, RealProgram] = {
+    "claude-code": RealProgram(
+        ClaudeCode,
+        "node",
+        WireForm.ANTHROPIC_MESSAGES,
+        "claude-sonnet-4-5",
+        "Bash",
+        lambda command: {"command": command, "description": "x"},
+    ),
+    "codex": RealProgram(
+        Codex,
+        "node",
+        WireForm.OPENAI_RESPONSES,
+        "gpt-5",
+        "exec_command",
+        lambda command: {"cmd": command},
+    ),
+    "mini-swe-agent": RealProgram(
+        MiniSweAgent,
+        "",
+        WireForm.OPENAI_CHAT,
+        "gpt-5",
+        "bash",
+        lambda command: {"command": command},
+        end="echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT",
+    ),
+}
+
+
+@dataclass
+class Bench:
+    """Runs one program on one task with a scripted model."""
+
+    program: RealProgram
+    sandbox: DockerSandbox
+    image: str
+    folder: Path
+    server: ModelServer | None = None
+
+    def attempt(
+        self, script: Script, *, caps: Caps | None = None, silence_s: float = 60, prompt: str = ""
+    ) -> AttemptResult:
+        builder = Builder(self.folder / "source.git")
+        parent = builder.commit({b"clock.py": b"def noon():\n    return 11\n"})
+        commit = builder.commit({b"clock.py": b"def noon():\n    return 12\n"})
+        repository = Repository(builder.path)
+        with ScratchObjects(repository) as scratch:
+            instance = make_instance(scratch, parent, commit, (), HistoryKind.ANCESTORS)
+        task = task_record(parent=parent, commit=commit)
+        assignment = Assignment(task, PromptMode.ORIGINAL, 1, prompt or "Mend the clock … today.\n")
+        adapter = self.program.make(ProgramSettings(self.program.model))
+        with ModelServer(script) as self.server:
+            provider = Provider("p", self.server.url, frozenset({self.program.form}), "EVALPIPE_TEST_KEY")
+            with (
+                Gateway([provider], records_bodies=True, silence_s=silence_s) as gateway,
+                gateway.open_attempt("a", "p", caps=caps or Caps(calls=30), folder=self.folder / "calls") as model,
+            ):
+                place = self.sandbox, self.image, adapter, repository, assignment, instance
+                return run_attempt(*place, _LIMITS, {"task": "t"}, model)
+
+
+@pytest.fixture(params=PROGRAMS)
+def bench(
+    request: pytest.FixtureRequest,
+    docker_sandbox: DockerSandbox,
+    environment_images: EnvironmentImages,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Bench:
+    monkeypatch.setenv("EVALPIPE_TEST_KEY", REAL_KEY)
+    program = PROGRAMS[request.param]
+    adapter = program.make(ProgramSettings(program.model))
+    image = environment_images.built(agent_layer(environment_images.toolchain(program.toolchain), adapter.program))
+    return Bench(program, docker_sandbox, image, tmp_path)
+
+
+def test_it_solves_a_task_and_its_calls_are_counted(bench: Bench) -> None:
+    result = bench.attempt(bench.program.script(_MEND))
+    assert result.outcome is AttemptOutcome.FINISHED, (result.detail, result.transcript[-3000:])
+    assert result.patch is not None
+    assert b"+    return 12" in result.patch
+    assert result.files_changed == 1
+    assert result.evidence is not None
+    assert result.evidence.succeeded == 2
+    assert result.evidence.usage.input == 200
+    assert b"I look." in result.transcript
+    assert REAL_KEY.encode() not in result.transcript
+    assert bench.server is not None
+    assert (
+        "Mend the clock … today." in bench.server.seen[0].body.decode()
+        or "\\u2026 today" in bench.server.seen[0].body.decode()
+    )
+
+
+def test_it_does_nothing(bench: Bench) -> None:
+    assert bench.attempt(bench.program.script()).outcome is AttemptOutcome.EMPTY_PATCH
+
+
+def test_it_loops_until_its_turns_are_used_and_its_patch_is_kept(bench: Bench) -> None:
+    result = bench.attempt([bench.program.shell(_MEND)], caps=Caps(calls=3))
+    assert result.outcome is AttemptOutcome.TURN_LIMIT, result.transcript[-3000:]
+    assert result.evidence is not None
+    assert result.evidence.succeeded == 3
+    assert b"+    return 12" in (result.patch or b"")
+
+
+def test_a_background_child_that_holds_the_output_does_not_hold_the_attempt(bench: Bench) -> None:
+    result = bench.attempt(bench.program.script(f"{_MEND}; sleep 100 & echo started"))
+    assert result.outcome is AttemptOutcome.FINISHED, result.transcript[-3000:]
+    assert result.seconds < 60
+
+
+def test_two_rate_limits_and_then_an_answer_is_a_finished_attempt(bench: Bench) -> None:
+    limited = Fail(429, "rate_limit_error", retry_after="0")
+    result = bench.attempt([limited, limited, *bench.program.script(_MEND)])
+    assert result.outcome is AttemptOutcome.FINISHED, (result.detail, result.transcript[-3000:])
+
+
+@pytest.mark.parametrize(
+    ("step", "outcome"),
+    [
+        (Fail(401, "authentication_error"), AttemptOutcome.AUTH_ERROR),
+        (Fail(429, "insufficient_quota", "You exceeded your current quota"), AttemptOutcome.PROVIDER_USAGE_LIMIT),
+        (Fail(429, "rate_limit_error", retry_after="1"), AttemptOutcome.PROVIDER_RATE_LIMIT),
+        (Fail(500, "api_error"), AttemptOutcome.PROVIDER_ERROR),
+        (Drop(), AttemptOutcome.PROVIDER_ERROR),
+        (Silence(mid_stream=True), AttemptOutcome.PROVIDER_ERROR),
+    ],
+    ids=["401", "usage", "429", "500", "drop", "silence"],
+)
+def test_a_fault_of_the_provider_for_ever_is_no_failure_of_the_agent(
+    bench: Bench, step: Step, outcome: AttemptOutcome
+) -> None:
+    result = bench.attempt([bench.program.shell(_MEND), step], silence_s=2)
+    assert result.outcome is outcome, (result.detail, result.transcript[-3000:])
+    assert b"+    return 12" in (result.patch or b"")
+
+
+def test_long_lines_and_bytes_that_are_not_utf8_pass(bench: Bench) -> None:
+    noise = f"{_MEND}; head -c 300000 /dev/zero | tr '\\0' x; printf '\\377\\376\\n'"
+    result = bench.attempt(bench.program.script(noise))
+    assert result.outcome is AttemptOutcome.FINISHED, (result.detail, result.transcript[-3000:])
+
+
+def test_a_setting_that_a_program_has_not_is_refused_by_its_name(bench: Bench) -> None:
+    with pytest.raises(SettingRefused, match=r"leave (context_limit|temperature) out"):
+        bench.program.make(ProgramSettings("m", temperature=0.5, context_limit=1000))

@@ -229,18 +229,28 @@ def grade(workspace: Path | None, sweep: str, agents: Sequence[str], regrade: bo
 @cli.command()
 @click.argument("sweep")
 @_as_json
+@click.option("--format", "form", type=click.Choice(["text", "md"]), default="text", show_default=True)
+@click.option("--redacted", is_flag=True, help="Without code, issue text and names of tasks: may leave the company.")
 @click.pass_obj
-def report(workspace: Path | None, sweep: str, as_json: bool) -> None:
-    """Write the report of SWEEP and print its scoreboard."""
+def report(workspace: Path | None, sweep: str, as_json: bool, form: str, redacted: bool) -> None:
+    """Write the report of SWEEP, its tables as Parquet and CSV, and print its scoreboard."""
     from evalpipe.reports import funnel_text, scoreboard_text, summary
-    from evalpipe.stages.reporting import gather_results, report_path
+    from evalpipe.reports.forms import redacted as redact
+    from evalpipe.reports.forms import report_markdown
+    from evalpipe.stages.reporting import gather_results, report_path, write_report
 
     bench, config, _ = _open_sweep(workspace, sweep, ())
     open_driver(bench).report(config)
     results = gather_results(bench, config, bench.workspace.load_agents().items)
     path = report_path(bench, sweep)
+    write_report(path.parent, results)
+    if redacted:
+        results = redact(results)
+        path = write_report(path.parent / "redacted", results)
     if as_json:
         click.echo(json.dumps({**summary(results), "report": str(path)}, allow_nan=False))
+    elif form == "md":
+        click.echo(report_markdown(results), nl=False)
     else:
         click.echo(f"{funnel_text(results.mining, results.validation)}\n\n{scoreboard_text(results)}\n\nreport: {path}")
 

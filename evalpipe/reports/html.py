@@ -52,13 +52,13 @@ def html_report(results: SweepResults) -> str:
         scoreboard=scoreboard_table(analysis),
         comparisons=comparison_table(analysis),
         categories=category_table(analysis) if analysis.valid else None,
-        solved=_solved_table(analysis),
+        solved=pair_table(analysis),
         gaps=gap_table(analysis.gaps, analysis.gap_differences),
         usage=usage_table(analysis.usage),
         cutoffs=cutoff_table(analysis.cutoffs),
-        outcomes=_outcome_table(analysis),
+        outcomes=outcome_table(analysis),
         review=review_table(analysis, _SIGNS_SHOWN),
-        excluded=_excluded_table(analysis),
+        excluded=excluded_table(analysis),
         plots=_plots(analysis),
         provenance=provenance(results),
         interval_note=INTERVAL_NOTE,
@@ -141,7 +141,8 @@ def _charts(analysis: Analysis) -> dict[str, str]:
     }
 
 
-def _solved_table(analysis: Analysis) -> TextTable:
+def pair_table(analysis: Analysis) -> TextTable:
+    """Return who solves which tasks, for every comparison fixed beforehand."""
     tallies = analysis.samples.tallies
     rows: list[tuple[str, ...]] = []
     for row in analysis.comparisons:
@@ -150,7 +151,8 @@ def _solved_table(analysis: Analysis) -> TextTable:
     return solved_table(rows)
 
 
-def _outcome_table(analysis: Analysis) -> TextTable:
+def outcome_table(analysis: Analysis) -> TextTable:
+    """Return how attempts ended, by agent, mode, outcome and verdict."""
     rows = tuple(
         (
             wording.plain(row.agent, 60),
@@ -166,7 +168,8 @@ def _outcome_table(analysis: Analysis) -> TextTable:
     return TextTable(header, rows, numeric=frozenset({5}))
 
 
-def _excluded_table(analysis: Analysis) -> TextTable:
+def excluded_table(analysis: Analysis) -> TextTable:
+    """Return the attempts that do not count, with their reasons."""
     rows = tuple(
         (
             wording.plain(row.agent, 60),

@@ -6,8 +6,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from evalpipe.config import AgentConfig, SweepConfig
-from evalpipe.lake import SCHEMAS
-from evalpipe.reports import AgentInfo, AgentRole, SweepResults, TaskInfo
+from evalpipe.lake import SCHEMAS, write_atomically
+from evalpipe.reports import AgentInfo, AgentRole, SweepResults, TaskInfo, html_report
+from evalpipe.reports.forms import report_markdown, table_files
 from evalpipe.reports.usage import changed_lines
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.calibrating import calibration_rows
@@ -58,6 +59,16 @@ def gather_results(bench: Workbench, sweep: SweepConfig, agents: dict[str, Agent
 def report_path(bench: Workbench, sweep: str) -> Path:
     """Where the HTML report of a sweep lies."""
     return bench.lake.root / "reports" / sweep / "report.html"
+
+
+def write_report(folder: Path, results: SweepResults) -> Path:
+    """Write the report and its tables as Markdown, Parquet and CSV into `folder`; returns the path of the report."""
+    path = folder / "report.html"
+    write_atomically(path, html_report(results).encode())
+    write_atomically(folder / "report.md", report_markdown(results).encode())
+    for name, content in table_files(results).items():
+        write_atomically(folder / "tables" / name, content)
+    return path
 
 
 def _graded(bench: Workbench, parts: list[AgentSweep], task_set: LoadedTaskSet) -> pa.Table:

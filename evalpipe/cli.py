@@ -229,7 +229,14 @@ def grade(workspace: Path | None, sweep: str, agents: Sequence[str], regrade: bo
 @cli.command()
 @click.argument("sweep")
 @_as_json
-@click.option("--format", "form", type=click.Choice(["text", "md"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "md"]),
+    default="text",
+    show_default=True,
+    help="What is printed; `md` is for a pull request.",
+)
 @click.option("--redacted", is_flag=True, help="Without code, issue text and names of tasks: may leave the company.")
 @click.pass_obj
 def report(workspace: Path | None, sweep: str, as_json: bool, form: str, redacted: bool) -> None:

@@ -161,7 +161,9 @@ def _best(results: SweepResults, comparisons: tuple[Comparison, ...]) -> str | N
                 return (
                     f"{wording.plain(agent.name)} solves more of these tasks than {against}: {_gain(comparisons[0])}."
                 )
-            return f"{wording.plain(agent.name)} solves more of these tasks than each of {against}."
+            each = against if len(others) == 1 else f"each of {against}"
+            modes = " with every prompt" if len(results.modes) > 1 else ""
+            return f"{wording.plain(agent.name)} solves more of these tasks than {each}{modes}."
     return None
 
 

@@ -47,6 +47,10 @@ def test_the_prompt_gap_is_tested_per_agent_and_between_pairs() -> None:
     assert "What a terse prompt costs" in html_report(both_prompts())
 
 
+def test_the_best_of_two_in_both_prompts_is_named_as_such() -> None:
+    assert analyse(both_prompts()).answer == "broad solves more of these tasks than steady with every prompt."
+
+
 def test_one_prompt_has_no_gap() -> None:
     assert analyse(two_agents()).gaps == ()
     assert "What a terse prompt costs" not in html_report(two_agents())

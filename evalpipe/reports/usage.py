@@ -85,6 +85,8 @@ def _row(results: SweepResults, samples: Samples, agent: str, mode: str) -> Usag
 
 def _lines(results: SweepResults, rows: pa.Table) -> Spread | None:
     reference = {task.task_id: task.reference_lines for task in results.tasks}
+    if not any(reference.values()):
+        return None
     pairs = zip(rows["task_id"].to_pylist(), rows["patch_sha256"].to_pylist(), strict=True)
     ratios = []
     for task, digest in pairs:

@@ -5,7 +5,7 @@ BIN := .venv/bin
 # Touched when the packages of pyproject.toml are in.
 INSTALLED := .venv/.installed
 
-.PHONY: demo test lint check ui bench clean
+.PHONY: demo test test-agents lint check ui bench clean
 
 demo: $(INSTALLED)
 	$(BIN)/evalpipe demo
@@ -37,6 +37,11 @@ bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks.mining
 	$(BIN)/python -m benchmarks.validation
 	$(BIN)/python -m benchmarks.reports
+	$(BIN)/python -m benchmarks.gateway
+
+# Every case of the real agents' programs in containers, each of which starts one: about 15 minutes.
+test-agents: $(INSTALLED)
+	EVALPIPE_TEST_AGENTS=all $(PYTEST) evalpipe_tests/conformance/test_agents.py
 
 clean:
 	rm -rf .venv data/lake data/state data/task_sets/demo

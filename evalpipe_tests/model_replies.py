@@ -17,6 +17,8 @@ class Say:
     text: str = "done"
     model: str | None = None
     reports_usage: bool = True
+    lingers: bool = False
+    """Send all of a stream, and leave it open."""
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,8 @@ class ModelServer:
             await response.write(sent[at : at + size])
         if isinstance(step, Silence) or (isinstance(step, Drop) and not step.politely):
             return await self._break(request, step, response)
+        if isinstance(step, Say) and step.lingers:
+            await asyncio.sleep(3600)
         await response.write_eof()
         return response
 

@@ -46,6 +46,7 @@ class _Exchange:
     facts: ReplyFacts
     recorders: tuple[BodyRecorder, BodyRecorder] | None
     sent: web.StreamResponse | None = None
+    reader: ReplyReader | None = None
 
     @classmethod
     def start(cls, request: web.BaseRequest, attempt: AttemptState, route: Route) -> "_Exchange":
@@ -96,6 +97,12 @@ class _Exchange:
             self.request.transport.abort()
         return self.begun()
 
+    def has_whole_reply(self) -> bool:
+        """Whether who left now has all that it asked for: Codex leaves with the last event, before the stream ends."""
+        if self.reader is not None and self.sent is not None and self.call.reply_bytes == self.sent.content_length:
+            self.reader.finish()
+        return self.facts.ended
+
     def close(self) -> None:
         for recorder in self.recorders or ():
             recorder.close()
@@ -140,6 +147,8 @@ async def handle(request: web.BaseRequest, attempt: AttemptState, session: Clien
         return exchange.cut_off()
     finally:
         exchange.close()
+        if result is CallResult.AGENT_LEFT and exchange.has_whole_reply():
+            result = None
         attempt.end(exchange.call, exchange.facts, result)
 
 
@@ -168,7 +177,7 @@ async def _forward(exchange: _Exchange, session: ClientSession) -> tuple[web.Str
 
 async def _pass_reply(exchange: _Exchange, reply: ClientResponse) -> tuple[web.StreamResponse, CallResult | None]:
     coding, kind = reply.headers.get("Content-Encoding", ""), reply.headers.get("Content-Type", "")
-    reader = ReplyReader(exchange.facts, kind, coding)
+    exchange.reader = reader = ReplyReader(exchange.facts, kind, coding)
     headers = CIMultiDict((name, value) for name, value in reply.headers.items() if name.lower() not in _NOT_PASSED_ON)
     if reply.content_length is not None:
         headers["Content-Length"] = str(reply.content_length)

@@ -1,12 +1,13 @@
 """A call through the gateway: the agent gets the provider's bytes, and the evidence says what it was."""
 
+import time
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from evalpipe.gateway import CallResult, Gateway, TokenUsage, WireForm, read_calls
-from evalpipe_tests.gateway.asking import FORMS, MODELS, REAL_KEY, ask, provider
+from evalpipe_tests.gateway.asking import FORMS, MODELS, REAL_KEY, UnixConnection, ask, provider
 from evalpipe_tests.model_replies import Fail, Say, Use
 from evalpipe_tests.model_server import Drop, ModelServer, Silence, Step
 
@@ -104,6 +105,32 @@ def test_a_stream_that_breaks_keeps_what_it_had_reported() -> None:
         evidence = attempt.close()
     assert evidence.succeeded == 0
     assert (evidence.usage.input, evidence.usage.output) == (100, 1)
+
+
+@pytest.mark.parametrize(
+    ("step", "last", "result"),
+    [
+        (Say(lingers=True), b"message_stop", CallResult.OK),
+        (Silence(mid_stream=True), b"message_start", CallResult.AGENT_LEFT),
+    ],
+    ids=["with the last event", "in the middle"],
+)
+def test_who_leaves_with_the_last_event_has_had_a_whole_reply(step: Step, last: bytes, result: CallResult) -> None:
+    form = WireForm.ANTHROPIC_MESSAGES
+    with ModelServer([step]) as server, Gateway([provider(server.url, form)]) as gateway:
+        attempt = gateway.open_attempt("a", "test")
+        connection = UnixConnection(attempt.socket)
+        connection.request("POST", "/v1/messages", b'{"stream": true}', {"x-api-key": attempt.key})
+        reply = connection.getresponse()
+        while last not in reply.readline():
+            pass
+        reply.close()
+        connection.close()
+        deadline = time.monotonic() + 10
+        while attempt.progress().in_flight and time.monotonic() < deadline:
+            time.sleep(0.01)
+        [call] = attempt.close().calls
+    assert (call.result, call.status) == (result, 200)
 
 
 def test_a_provider_that_is_not_there_is_an_error_of_the_provider() -> None:

@@ -77,5 +77,6 @@ def test_a_rate_limit_at_one_provider_lowers_its_own_limit_and_no_other() -> Non
     with ModelServer([Fail(429)]) as server:
         providers = [provider(server.url, form, concurrency=4), provider(server.url, form, name="other", concurrency=4)]
         with Gateway(providers) as gateway:
-            ask(gateway.open_attempt("a", "test"), form)
+            with gateway.open_attempt("a", "test") as attempt:
+                ask(attempt, form)
             assert (gateway.concurrency("test"), gateway.concurrency("other")) == (2, 4)

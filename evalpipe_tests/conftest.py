@@ -8,12 +8,17 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from evalpipe.sandbox import DockerSandbox, EngineUnavailable, ProcessSandbox
 from evalpipe_tests.pipeline.stations import begun, copied, finished, frozen, mined
 
 # Fixtures of the pipeline and of the command line, here so that a session makes each workspace once for both.
 __all__ = ["begun", "copied", "finished", "frozen", "mined"]
+
+# How long an example takes depends on who else uses the machine: the other processes of this session do.
+settings.register_profile("evalpipe", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("evalpipe")
 
 _BASE_IMAGE = "evalpipe-base:bookworm"
 _NO_ENGINE = "no Docker engine answers"

@@ -40,7 +40,7 @@ def test_a_task_file_is_read(tmp_path: Path) -> None:
 
 def test_the_page_on_task_sets_shows_a_task_file_and_every_field(tmp_path: Path) -> None:
     page = (Path(evalpipe.__file__).parents[1] / "docs/task-sets.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    (example,) = re.findall(r"```yaml\n(repository:.*?)```", page, re.DOTALL)
     (tmp_path / "task.yaml").write_text(example)
     assert load_added_task(tmp_path / "task.yaml", "task.yaml").id == "refund-rounding"
     table = page[page.index("| field |") :]

@@ -19,7 +19,7 @@ from evalpipe_tests.history.builder import git
 from evalpipe_tests.pipeline.workspaces import Finished, Gate, TinyWorkspace
 
 TOP = Path(__file__).parents[2]
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(590)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
     if base := os.environ.get("EVALPIPE_BASE_IMAGE"):
         variables["EVALPIPE_BASE_IMAGE"] = base
     tiny = TinyWorkspace(root.resolve(), variables, Gate(root / "gate"))
-    first = tiny.run("demo", timeout_s=500)
+    first = tiny.run("demo", timeout_s=1000)
     before = _contents(tiny.lake)
     started = time.monotonic()
     second = tiny.run("demo", timeout_s=200)

@@ -58,9 +58,11 @@ def test_a_killed_process_leaves_containers_that_the_next_start_reaps_and_no_oth
     tiny.succeed("freeze", "tiny", "--provisional")
     tiny.succeed("run", "small", "--agent", "empty")
     assert _containers(client, tiny) == []
-    with docker_sandbox.open(base_image, Limits(timeout_s=60), {}) as stranger:
+    with docker_sandbox.open(base_image, Limits(timeout_s=60), {"purpose": "stranger"}) as stranger:
         stranger.run(["true"], env={}, cwd=".")
-        strangers = {container.id for container in client.containers.list(all=True)}
+        labels = [f"evalpipe.instance={docker_sandbox.instance}", "evalpipe.purpose=stranger"]
+        others: dict[str, str | list[str] | bool] = {"label": labels}
+        (kept,) = client.containers.list(all=True, filters=others)
         with killed_at_the_end(tiny.start("run", "small", "--agent", "reference")) as process:
             wait_until(lambda: any(one.status == "running" for one in _containers(client, tiny)), "an agent runs", 120)
             process.kill()
@@ -68,7 +70,7 @@ def test_a_killed_process_leaves_containers_that_the_next_start_reaps_and_no_oth
         assert _containers(client, tiny)
         tiny.succeed("run", "small", "--agent", "reference")
         assert _containers(client, tiny) == []
-        assert strangers <= {container.id for container in client.containers.list(all=True)}
+        assert client.containers.list(all=True, filters=others) == [kept]
 
 
 class Engine:

@@ -44,6 +44,7 @@ def test_validate_answers_with_the_classes(frozen: Walk) -> None:
         "classes": {"valid": 2, "no_signal": 1},
         "second_passes_waiting": 0,
         "images": {"shop": images},
+        "scope": {},
     }
 
 
@@ -102,5 +103,5 @@ def test_a_regrading_runs_no_agent_and_tells_what_changed(
     begun = tiny.gate.begun()
     done = tiny.succeed("grade", "small", "--regrade", "--agent", "reference")
     assert "small: 0 of 4 verdicts changed" in done.out
-    assert tiny.gate.begun() == begun + 2
+    assert tiny.gate.begun() == begun  # every agent's box would have passed the gate
     assert {path: path.read_bytes() for path in runs} == runs

@@ -116,7 +116,9 @@ STEERING = """
     go.mod go.work node_modules/chai/index.js web/node_modules/x.js lib/site-packages/pytest_easy.py vendor/modules.txt
     vendor/github.com/stretchr/testify/assert/assertions.go
 """
-NOT_STEERING = "src/x.py tests/test_x.py src/pytest_helper.py jest.md README.md x.path vendor/models.py src/vendor/a.go go.sum"
+NOT_STEERING = (
+    "src/x.py tests/test_x.py src/pytest_helper.py jest.md README.md x.path vendor/models.py src/vendor/a.go go.sum"
+)
 
 
 @pytest.mark.parametrize("path", STEERING.split())

@@ -55,6 +55,7 @@ class AttemptState:
     recording: Recording | None
     secrets: tuple[str, ...]
     limit: AdaptiveLimit
+    proxy: str | None
     placeholder: str = field(default_factory=lambda: f"sk-evalpipe-{secrets.token_hex(24)}")
     last_traffic: float = field(default_factory=time.monotonic)
     _calls: dict[int, Call] = field(default_factory=dict)

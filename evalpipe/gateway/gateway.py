@@ -91,6 +91,10 @@ class Gateway:
     def __enter__(self) -> Self:
         # A socket's path has 108 bytes at most, so it is not kept in the workspace.
         self._folder = Path(tempfile.mkdtemp(prefix="evalpipe-"))
+        for provider in self._providers.values():
+            is_priced(
+                provider.price_list, "", _now()
+            )  # The first look reads the whole table: no call is to wait for it.
         self._thread.start()
         self._session = self._await(self._start_session())
         return self
@@ -151,6 +155,7 @@ class Gateway:
             recording=None if replay is None else Recording(replay),
             secrets=(*self._extra_secrets, *([key] if key else [])),
             limit=self._limits[provider],
+            proxy=settings.proxy(),
         )
         return self._await(self._listen(state))
 
@@ -164,7 +169,6 @@ class Gateway:
             timeout=ClientTimeout(total=None, sock_connect=_CONNECT_S, sock_read=self._silence_s),
             auto_decompress=False,
             cookie_jar=DummyCookieJar(),
-            trust_env=True,
             skip_auto_headers=("User-Agent", "Content-Type", "Accept"),
         )
 

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from urllib.request import getproxies, proxy_bypass
 
 from yarl import URL
 
@@ -46,6 +47,13 @@ class Provider:
         if not key:
             raise ProviderError(f"{self.name}: set {self.key_variable} to the provider's key, then run the same again")
         return key
+
+    def proxy(self) -> str | None:
+        """The proxy that this machine's environment (`https_proxy`, `no_proxy`, …) names for the provider."""
+        url = URL(self.base_url)
+        if url.host is None or proxy_bypass(url.host):
+            return None
+        return getproxies().get(url.scheme)
 
     def url(self, raw_path: str, query: dict[str, str]) -> URL:
         """Where a request for the route `raw_path` goes; only known parameters go with it."""

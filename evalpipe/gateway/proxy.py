@@ -159,7 +159,9 @@ async def _forward(exchange: _Exchange, session: ClientSession) -> tuple[web.Str
         headers = _headers_out(exchange)
         data = await _body(exchange, headers)
         url = provider.url(request.rel_url.raw_path, dict(request.query))
-        async with session.post(url, data=data, headers=headers, allow_redirects=False) as reply:
+        async with session.post(
+            url, data=data, headers=headers, proxy=exchange.attempt.proxy, allow_redirects=False
+        ) as reply:
             return await _pass_reply(exchange, reply)
     except _TooLarge:
         return await exchange.say_error(413, f"more than {REQUEST_BYTES} bytes"), CallResult.REFUSED_SIZE

@@ -162,6 +162,15 @@ def test_an_address_that_is_more_than_a_host_and_a_path_is_refused(url: str) -> 
         Provider("p", url, frozenset({ANTHROPIC}))
 
 
+def test_the_machines_proxy_is_used_where_it_is_not_excepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    monkeypatch.setenv("no_proxy", "inside.example")
+    outside, inside = (
+        Provider("p", f"https://{host}", frozenset({ANTHROPIC})) for host in ("a.example", "inside.example")
+    )
+    assert (outside.proxy(), inside.proxy()) == ("http://proxy.example:3128", None)
+
+
 def test_a_path_before_the_forms_own_is_kept() -> None:
     target = Provider("p", "https://host.example:8443/api/", frozenset({ANTHROPIC})).url(
         "/v1/messages", {"beta": "true"}

@@ -21,8 +21,9 @@ const server = net.createServer({ allowHalfOpen: true }, (caller) => {
 });
 
 server.listen(Number(port), "127.0.0.1", () => {
-  const child = spawn(command, args, { stdio: "inherit" });
+  // Listened for before the command starts; heard only after this function has ended, when there is a child.
   process.on("SIGTERM", () => child.kill("SIGTERM"));
+  const child = spawn(command, args, { stdio: "inherit" });
   child.on("error", (error) => {
     process.stderr.write(`${error.message}\n`);
     process.exit(127);

@@ -55,8 +55,19 @@ def main(path, port, command):
     listener.bind(("127.0.0.1", int(port)))
     listener.listen(128)
     threading.Thread(target=serve, args=(listener, path), daemon=True).start()
+    stopped, children = [], []
+
+    def stop(number, frame):
+        stopped.append(number)
+        for child in children:
+            child.terminate()
+
+    # Before the command starts: whoever stops this process at that moment means both.
+    signal.signal(signal.SIGTERM, stop)
     child = subprocess.Popen(command)
-    signal.signal(signal.SIGTERM, lambda number, frame: child.terminate())
+    children.append(child)
+    if stopped:
+        child.terminate()
     code = child.wait()
     return code if code >= 0 else 128 - code
 

@@ -2,7 +2,6 @@
 
 import random
 import time
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from evalpipe.agents.adapter import AGENT_FOLDER, PROMPT_FILE, Adapter, AgentCommand, Assignment, ModelAccess
@@ -71,7 +70,8 @@ def run_attempt(
     started = time.monotonic()
     with ScratchObjects(repository) as scratch:
         try:
-            with _open_box(sandbox, environment, limits, labels, model) as box:
+            share = model.socket.parent if model else None
+            with sandbox.open(environment, limits, labels, share=share) as box:
                 ended = _run_agent(box, adapter, scratch, assignment, instance, model)
                 evidence = model.close() if model else None
                 captured, trouble, flags = _capture(box, scratch, instance.tree(scratch))
@@ -92,14 +92,6 @@ def run_attempt(
         flags=flags,
         evidence=evidence,
     )
-
-
-def _open_box(
-    sandbox: Sandbox, environment: str, limits: Limits, labels: dict[str, str], model: OpenAttempt | None
-) -> AbstractContextManager[Box]:
-    if model is None:
-        return sandbox.open(environment, limits, labels)
-    return sandbox.open(environment, limits, labels, share=model.socket.parent)
 
 
 def _run_agent(

@@ -197,7 +197,9 @@ class FailingSandbox:
         self.error, self.late = error, late
 
     @contextmanager
-    def open(self, environment: str, limits: Limits, labels: Mapping[str, str]) -> Iterator[Box]:
+    def open(
+        self, environment: str, limits: Limits, labels: Mapping[str, str], *, share: Path | None = None
+    ) -> Iterator[Box]:
         if not self.late:
             raise self.error
         yield FailingBox(self.error)  # type: ignore[misc]

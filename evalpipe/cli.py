@@ -250,7 +250,6 @@ def report(workspace: Path | None, sweep: str, as_json: bool, form: str, redacte
     open_driver(bench).report(config)
     results = gather_results(bench, config, bench.workspace.load_agents().items)
     path = report_path(bench, sweep)
-    write_report(path.parent, results)
     if redacted:
         results = redact(results)
         path = write_report(path.parent / "redacted", results)

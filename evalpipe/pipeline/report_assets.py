@@ -9,11 +9,10 @@ from typing import Any
 import dagster as dg
 
 from evalpipe.config import AgentConfig, SweepConfig
-from evalpipe.lake import write_atomically
 from evalpipe.pipeline.history_assets import Bench
 from evalpipe.pipeline.sweep_assets import graded_keys, group_of
-from evalpipe.reports import SweepResults, category_markdown, html_report, scoreboard_markdown, scoreboard_png, summary
-from evalpipe.stages.reporting import gather_results, report_path
+from evalpipe.reports import SweepResults, category_markdown, scoreboard_markdown, scoreboard_png, summary
+from evalpipe.stages.reporting import gather_results, report_path, write_report
 
 
 def report_assets(sweep: SweepConfig, agents: Mapping[str, AgentConfig]) -> list[dg.AssetsDefinition]:
@@ -49,8 +48,7 @@ def report_assets(sweep: SweepConfig, agents: Mapping[str, AgentConfig]) -> list
     def evaluation_report(bench: Bench) -> dg.MaterializeResult[Any]:
         """The report of the sweep: one HTML file that opens offline."""
         results = gather_results(bench, sweep, dict(agents))
-        path = report_path(bench, sweep.name)
-        write_atomically(path, html_report(results).encode())
+        path = write_report(report_path(bench, sweep.name).parent, results)
         rates = {
             f"pass_at_1_{row['agent']}_{row['mode']}".replace("-", "_"): float(row["pass_at_1"])
             for row in summary(results)["agents"]

@@ -79,7 +79,7 @@ class ProgramSettings:
     def refuse(self, program: str, *names: str) -> None:
         """Raise SettingRefused when one of the settings `names` is asked for."""
         for name in names:
-            if getattr(self, name):
+            if getattr(self, name) not in (None, ()):
                 raise SettingRefused(f"{program} has no setting for {name}: leave {name} out of the agent's file")
 
 

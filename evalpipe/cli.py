@@ -20,7 +20,7 @@ import click
 
 from evalpipe import console
 from evalpipe.cli_issues import issues
-from evalpipe.cli_results import compare, plan
+from evalpipe.cli_results import compare, plan, report
 from evalpipe.cli_tasks import freeze, prompts, tasks
 from evalpipe.cli_workspace import (
     FAILED,
@@ -30,10 +30,11 @@ from evalpipe.cli_workspace import (
     fail,
     open_bench,
     open_driver,
+    open_sweep,
 )
 
 if TYPE_CHECKING:
-    from evalpipe.config import RepositoryConfig, SweepConfig
+    from evalpipe.config import RepositoryConfig
     from evalpipe.stages.bench import Workbench
 
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines on the output stream.")
@@ -193,7 +194,7 @@ def validate(
 @click.pass_obj
 def run(workspace: Path | None, sweep: str, agents: Sequence[str]) -> None:
     """Run the agents of SWEEP on its tasks: calibration first, then every attempt that is missing."""
-    bench, config, chosen = _open_sweep(workspace, sweep, agents)
+    bench, config, chosen = open_sweep(workspace, sweep, agents)
     _say_sandbox(bench)
     driver = open_driver(bench)
     driver.calibrate(config)
@@ -211,7 +212,7 @@ def grade(workspace: Path | None, sweep: str, agents: Sequence[str], regrade: bo
     """Grade the attempts of SWEEP. Runs no agent; what was graded before is not graded again without --regrade."""
     from evalpipe.stages.gradings import stored_verdicts
 
-    bench, config, chosen = _open_sweep(workspace, sweep, agents)
+    bench, config, chosen = open_sweep(workspace, sweep, agents)
     _say_sandbox(bench)
     before = stored_verdicts(bench, sweep, chosen) if regrade else {}
     open_driver(bench).grade(config, chosen, regrade=regrade)
@@ -224,41 +225,6 @@ def grade(workspace: Path | None, sweep: str, agents: Sequence[str], regrade: bo
         click.echo(f"{sweep}: {len(changed)} of {len(before)} verdicts changed")
     click.echo(f"{sweep}: every attempt of {', '.join(chosen)} is graded")
     console.note(f"next: evalpipe report {sweep}")
-
-
-@cli.command()
-@click.argument("sweep")
-@_as_json
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "md"]),
-    default="text",
-    show_default=True,
-    help="What is printed; `md` is for a pull request.",
-)
-@click.option("--redacted", is_flag=True, help="Without code, issue text and names of tasks: may leave the company.")
-@click.pass_obj
-def report(workspace: Path | None, sweep: str, as_json: bool, form: str, redacted: bool) -> None:
-    """Write the report of SWEEP, its tables as Parquet and CSV, and print its scoreboard."""
-    from evalpipe.reports import funnel_text, scoreboard_text, summary
-    from evalpipe.reports.forms import redacted as redact
-    from evalpipe.reports.forms import report_markdown
-    from evalpipe.stages.reporting import gather_results, report_path, write_report
-
-    bench, config, _ = _open_sweep(workspace, sweep, ())
-    open_driver(bench).report(config)
-    results = gather_results(bench, config, bench.workspace.load_agents().items)
-    path = report_path(bench, sweep)
-    if redacted:
-        results = redact(results)
-        path = write_report(path.parent / "redacted", results)
-    if as_json:
-        click.echo(json.dumps({**summary(results), "report": str(path)}, allow_nan=False))
-    elif form == "md":
-        click.echo(report_markdown(results), nl=False)
-    else:
-        click.echo(f"{funnel_text(results.mining, results.validation)}\n\n{scoreboard_text(results)}\n\nreport: {path}")
 
 
 @cli.command()
@@ -291,7 +257,7 @@ def demo(workspace: Path | None) -> None:
     driver.validate([repository], newest=None, same_day=True)
     forget_unusable_task_set(bench, "demo")
     driver.freeze("demo", ["demo"], provisional=True)
-    _, sweep, agents = _open_sweep(workspace, "demo", ())
+    _, sweep, agents = open_sweep(workspace, "demo", ())
     driver.calibrate(sweep)
     driver.attempt(sweep, agents)
     driver.grade(sweep, agents)
@@ -322,6 +288,7 @@ cli.add_command(freeze)
 cli.add_command(issues)
 cli.add_command(plan)
 cli.add_command(prompts)
+cli.add_command(report)
 cli.add_command(tasks)
 
 
@@ -393,20 +360,3 @@ def _keep_docker_results(bench: "Workbench", chosen: "Sequence[RepositoryConfig]
                 f"{config.name} was validated in Docker, and no engine answers now: start it, and run the same again; "
                 f"EVALPIPE_SANDBOX=process would validate everything anew without one"
             )
-
-
-def _open_sweep(
-    workspace: Path | None, name: str, agents: Sequence[str]
-) -> "tuple[Workbench, SweepConfig, Sequence[str]]":
-    from evalpipe.pipeline.driver import known_sweep
-    from evalpipe.stages.sweeps import load_sweep_task_set
-
-    bench = open_bench(workspace)
-    sweep = known_sweep(bench.workspace, name)
-    if not (bench.workspace.task_sets_dir / sweep.task_set / "task_set.json").exists():
-        fail(f"the task set {sweep.task_set} of sweep {name} is not frozen yet: `evalpipe freeze {sweep.task_set}`")
-    load_sweep_task_set(bench, sweep)  # a damaged set is told of here, because Dagster does not even load its sweeps
-    unknown = sorted(set(agents) - set(sweep.agents))
-    if unknown:
-        fail(f"{', '.join(unknown)}: not in sweep {name}, which has {', '.join(sweep.agents)}", WRONG_USE)
-    return bench, sweep, list(agents) or list(sweep.agents)

@@ -1,4 +1,4 @@
-"""Commands about results: what a sweep would show, and how several sweeps compare."""
+"""Commands about results: what a sweep would show, its report, and how several sweeps compare."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalpipe.cli_workspace import WRONG_USE, fail, open_bench
+from evalpipe.cli_workspace import WRONG_USE, fail, open_bench, open_driver, open_sweep
 
 if TYPE_CHECKING:
     from evalpipe.reports.plan import SweepSize
@@ -88,6 +88,41 @@ def _configured_size(
         modes=len(sweep.modes),
         comparisons=len(sweep.comparisons) * len(sweep.modes),
     )
+
+
+@click.command()
+@click.argument("sweep")
+@_as_json
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "md"]),
+    default="text",
+    show_default=True,
+    help="What is printed; `md` is for a pull request.",
+)
+@click.option("--redacted", is_flag=True, help="Without code, issue text and names of tasks: may leave the company.")
+@click.pass_obj
+def report(workspace: Path | None, sweep: str, as_json: bool, form: str, redacted: bool) -> None:
+    """Write the report of SWEEP, its tables as Parquet and CSV, and print its scoreboard."""
+    from evalpipe.reports import funnel_text, scoreboard_text, summary
+    from evalpipe.reports.forms import redacted as redact
+    from evalpipe.reports.forms import report_markdown
+    from evalpipe.stages.reporting import gather_results, report_path, write_report
+
+    bench, config, _ = open_sweep(workspace, sweep, ())
+    open_driver(bench).report(config)
+    results = gather_results(bench, config, bench.workspace.load_agents().items)
+    path = report_path(bench, sweep)
+    if redacted:
+        results = redact(results)
+        path = write_report(path.parent / "redacted", results)
+    if as_json:
+        click.echo(json.dumps({**summary(results), "report": str(path)}, allow_nan=False))
+    elif form == "md":
+        click.echo(report_markdown(results), nl=False)
+    else:
+        click.echo(f"{funnel_text(results.mining, results.validation)}\n\n{scoreboard_text(results)}\n\nreport: {path}")
 
 
 @click.command()

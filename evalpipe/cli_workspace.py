@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 from evalpipe import console
 
 if TYPE_CHECKING:
-    from evalpipe.config import RepositoryConfig
+    from evalpipe.config import RepositoryConfig, SweepConfig
     from evalpipe.pipeline.driver import Driver
     from evalpipe.stages.bench import Workbench
 
@@ -49,3 +49,21 @@ def chosen_repositories(bench: "Workbench", names: Sequence[str]) -> "list[Repos
     if not loaded.items:
         fail(f"there is no repository in {workspace.repos_dir}: write one, as `evalpipe init` shows", WRONG_USE)
     return list(loaded.items.values())
+
+
+def open_sweep(
+    workspace: Path | None, name: str, agents: Sequence[str]
+) -> "tuple[Workbench, SweepConfig, Sequence[str]]":
+    """The bench, a configured sweep with its task set frozen, and its agents or those asked for. Raises ConfigError."""
+    from evalpipe.pipeline.driver import known_sweep
+    from evalpipe.stages.sweeps import load_sweep_task_set
+
+    bench = open_bench(workspace)
+    sweep = known_sweep(bench.workspace, name)
+    if not (bench.workspace.task_sets_dir / sweep.task_set / "task_set.json").exists():
+        fail(f"the task set {sweep.task_set} of sweep {name} is not frozen yet: `evalpipe freeze {sweep.task_set}`")
+    load_sweep_task_set(bench, sweep)  # a damaged set is told of here, because Dagster does not even load its sweeps
+    unknown = sorted(set(agents) - set(sweep.agents))
+    if unknown:
+        fail(f"{', '.join(unknown)}: not in sweep {name}, which has {', '.join(sweep.agents)}", WRONG_USE)
+    return bench, sweep, list(agents) or list(sweep.agents)

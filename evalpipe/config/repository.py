@@ -121,6 +121,9 @@ class RepositoryConfig(ConfigModel):
     runner: RunnerConfig = Field(description="how the tests are run")
     environment: EnvironmentConfig = Field(default=EnvironmentConfig(), description="the image of the tests")
     paths: PathRules = Field(default=PathRules(), description="which files are tests, source or generated")
+    public: bool = Field(
+        default=False, description="whether anyone can read it, and models may thus have seen its changes"
+    )
     issues: Path | None = Field(default=None, description="JSONL of issues, from the workspace's top")
     forge: ForgeConfig | None = Field(default=None, description="where `evalpipe issues export` reads them")
     jira_projects: tuple[JiraProject, ...] = Field(default=(), description="Jira projects whose keys are issues of it")

@@ -49,7 +49,10 @@ class SweepConfig(ConfigModel):
     limits: LimitsConfig = Field(default=LimitsConfig(), description="limits of one attempt")
     region: Text | None = Field(default=None, description="where the prices hold; needs currency")
     currency: Currency | None = Field(
-        default=None, description="currency of the prices as three letters (ISO 4217); needs region"
+        default=None, description="currency that reports give costs in, as three letters (ISO 4217); needs region"
+    )
+    usd_rate: Positive | None = Field(
+        default=None, description="what one US dollar costs in that currency, because costs are measured in dollars"
     )
     archived: bool = Field(
         default=False, description="whether the sweep is left out of Dagster; its rows stay readable"
@@ -104,3 +107,8 @@ class SweepConfig(ConfigModel):
         if (self.region is None) != (self.currency is None):
             lacking = "region" if self.region is None else "currency"
             yield lacking, "is missing: region and currency go together where costs are priced"
+        if self.currency in (None, "USD"):
+            if self.usd_rate not in (None, 1.0):
+                yield "usd_rate", "is the price of a US dollar in another currency; name that as currency"
+        elif self.usd_rate is None:
+            yield "usd_rate", f"is missing: costs are measured in US dollars; say what one costs in {self.currency}"

@@ -159,6 +159,7 @@ def test_the_problems_of_a_sweep_say_what_would_be_right(tmp_path: Path) -> None
         "data/sweeps/q.yaml:7: comparisons[1][1]: is missing; a pair has 2 values",
         "data/sweeps/q.yaml:8: currency: 'eur' is not a currency; use three capital letters, as EUR",
         "data/sweeps/r.yaml:1: region: is missing: region and currency go together where costs are priced",
+        "data/sweeps/r.yaml:1: usd_rate: is missing: costs are measured in US dollars; say what one costs in EUR",
         "data/sweeps/r.yaml:2: agents: 'steady' is named twice; keep one",
         "data/sweeps/r.yaml:4: weights: the weights add up to 0.9; they must add up to 1",
         "data/sweeps/r.yaml:6: comparisons: 'stedy' is not an agent of this sweep; did you mean 'steady'?",

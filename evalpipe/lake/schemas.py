@@ -233,6 +233,8 @@ GRADED_RESULTS = pa.schema(
         pa.field("output_tokens", pa.int64()),
         pa.field("cost_usd", pa.float64()),
         *_GRADING,
+        # Optional, because older files do not have it.
+        pa.field("transcript_sha256", pa.string()),
     ]
 )
 

@@ -26,6 +26,7 @@ _FROM_ATTEMPT = (
     "attempt_id",
     "outcome",
     "patch_sha256",
+    "transcript_sha256",
     "attempt_seconds",
     "model_calls",
     "input_tokens",

@@ -3,10 +3,12 @@
 import random
 import time
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from evalpipe.agents.adapter import AGENT_FOLDER, PROMPT_FILE, Adapter, AgentCommand, Assignment, ModelAccess
 from evalpipe.agents.instance import Instance
 from evalpipe.agents.outcome import AttemptOutcome, classify
+from evalpipe.agents.watch import AttemptWatch
 from evalpipe.gateway import Evidence, OpenAttempt
 from evalpipe.gateway.forwarders import forwarder
 from evalpipe.history import Repository, ScratchObjects, TreeNotWritten
@@ -34,6 +36,19 @@ WORK_LIMITS = TreeLimits(total_bytes=2 * 1024**3, file_bytes=64 * 1024**2, entri
 """What an agent may leave behind: above this its working tree is no answer, and is not read."""
 
 
+class AttemptFlag(StrEnum):
+    """What is remarkable about an attempt beside its outcome."""
+
+    WORK_NOT_READABLE = "work_not_readable"
+    PATCH_TOO_LARGE = "patch_too_large"
+    TRANSCRIPT_CUT = "transcript_cut"
+    """Only the end of what the agent wrote is kept."""
+
+
+WORK_REFUSED = frozenset({AttemptFlag.WORK_NOT_READABLE, AttemptFlag.PATCH_TOO_LARGE})
+"""What the agent left is no patch: a failure of the agent."""
+
+
 @dataclass(frozen=True, slots=True)
 class AttemptResult:
     """How an attempt ended. `patch` is None when none could be taken; `transcript` is the agent's raw output."""
@@ -45,7 +60,7 @@ class AttemptResult:
     exit_code: int | None
     seconds: float
     transcript: bytes
-    flags: tuple[str, ...] = ()
+    flags: tuple[AttemptFlag, ...] = ()
     evidence: Evidence | None = None
 
 
@@ -59,11 +74,12 @@ def run_attempt(
     limits: Limits,
     labels: dict[str, str],
     model: OpenAttempt | None = None,
+    watch: AttemptWatch | None = None,
 ) -> AttemptResult:
     """Make one attempt on `instance` in a fresh box without network; faults of the engine become outcomes.
 
-    `model` is where an agent with a model may call; it is closed before the agent's work is judged. `transcript` keeps
-    what the program wrote, with its errors at the end.
+    `model` is where an agent with a model may call; it is closed before the agent's work is judged. `watch` may end the
+    attempt before its limit. `transcript` keeps what the program wrote, with its errors at the end.
 
     Raises ScriptError (and whatever else says that the agent is configured wrongly) before anything runs.
     """
@@ -72,7 +88,7 @@ def run_attempt(
         try:
             share = model.socket.parent if model else None
             with sandbox.open(environment, limits, labels, share=share) as box:
-                ended = _run_agent(box, adapter, scratch, assignment, instance, model)
+                ended = _run_agent(box, adapter, scratch, assignment, instance, model, watch)
                 evidence = model.close() if model else None
                 captured, trouble, flags = _capture(box, scratch, instance.tree(scratch))
         except SandboxError as error:
@@ -81,6 +97,10 @@ def run_attempt(
             spent = time.monotonic() - started
             return AttemptResult(outcome, str(error), None, 0, None, spent, b"", evidence=evidence)
     outcome, detail = classify(ended, evidence, captured.patch if captured else None)
+    if outcome is AttemptOutcome.TIMEOUT and watch is not None and watch.reason:
+        detail = watch.reason
+    if ended.stdout_truncated or ended.stderr_truncated:
+        flags = (*flags, AttemptFlag.TRANSCRIPT_CUT)
     return AttemptResult(
         outcome,
         trouble or detail,
@@ -101,6 +121,7 @@ def _run_agent(
     assignment: Assignment,
     instance: Instance,
     model: OpenAttempt | None,
+    watch: AttemptWatch | None,
 ) -> Outcome:
     # Boxes without a network of their own share the host's ports, so that one port for all would be taken.
     access = ModelAccess(random.randint(20_000, 30_000), model.key) if model else None
@@ -112,7 +133,10 @@ def _run_agent(
     box.put([prompt, FileEntry(_SCRIPT.encode(), 0o100644, script), *start.files])
     command = start.command if model is None else _forwarded(box, start, model, access)
     return box.run(
-        ("/bin/sh", f"{box.root}/{_SCRIPT}", *command), env=start.env or {}, cwd=f"{box.root}/{INSTANCE_FOLDER}"
+        ("/bin/sh", f"{box.root}/{_SCRIPT}", *command),
+        env=start.env or {},
+        cwd=f"{box.root}/{INSTANCE_FOLDER}",
+        watch=watch,
     )
 
 
@@ -126,7 +150,7 @@ def _forwarded(box: Box, start: AgentCommand, model: OpenAttempt, access: ModelA
     return (start.forwarder.interpreter, f"{box.root}/{path}", socket, str(access.port), *start.command)
 
 
-def _capture(box: Box, scratch: ScratchObjects, tree: str) -> tuple[CapturedPatch | None, str, tuple[str, ...]]:
+def _capture(box: Box, scratch: ScratchObjects, tree: str) -> tuple[CapturedPatch | None, str, tuple[AttemptFlag, ...]]:
     """The patch, or what keeps the working tree from being one: as text, and as flags of the attempt."""
     try:
         laid = _laid_by_the_image(box, scratch, tree)
@@ -138,11 +162,11 @@ def _capture(box: Box, scratch: ScratchObjects, tree: str) -> tuple[CapturedPatc
         )
         captured = capture_patch(scratch, tree, files)
     except (OutputTooLarge, UnsafeOutput, TreeNotWritten) as error:
-        return None, f"the working tree cannot be taken as a patch: {error}", ("work_not_readable",)
+        return None, f"the working tree cannot be taken as a patch: {error}", (AttemptFlag.WORK_NOT_READABLE,)
     if len(captured.patch) > PATCH_BYTES:
         # It would be refused when it is graded, so there is nothing to keep it for.
         size = len(captured.patch)
-        return None, f"the patch has {size} bytes, the limit is {PATCH_BYTES}", ("patch_too_large",)
+        return None, f"the patch has {size} bytes, the limit is {PATCH_BYTES}", (AttemptFlag.PATCH_TOO_LARGE,)
     return captured, "", ()
 
 

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from evalpipe.environments import Recipe, RecipeSource
+from evalpipe.environments.recipe import PACKAGES_FILE
 from evalpipe.sandbox import FileEntry
 
 PROGRAM_FOLDER = "/opt/evalpipe-agent"
 """Where the program lies in the image, apart from what the task's tests use."""
-PACKAGES_FILE = f"{PROGRAM_FOLDER}/packages.txt"
-_VERSION = 1
+_PROGRAM_LINE = "sha256 of the program: "
+_VERSION = 2
 
 
 class Registry(StrEnum):
@@ -63,13 +64,19 @@ def agent_layer(image: str, program: Program) -> RecipeSource:
     return RecipeSource(image, Recipe("agent", _VERSION, _steps(program)), _NoTree())
 
 
+def program_sha256(packages: Collection[str]) -> str | None:
+    """The SHA-256 (hex) of a program's file, from what the build of its layer says it installed."""
+    lines = (line for line in packages if line.startswith(_PROGRAM_LINE))
+    return next((line.removeprefix(_PROGRAM_LINE) for line in lines), None)
+
+
 def _steps(program: Program) -> tuple[str, ...]:
     if program.registry is Registry.PYPI:
         return (
             f"python3 -m venv {PROGRAM_FOLDER}",
             f"{PROGRAM_FOLDER}/bin/python -m pip install --quiet --no-compile {program.package}=={program.version}",
             f"{PROGRAM_FOLDER}/bin/python -m pip freeze > {PACKAGES_FILE}",
-            f"sha256sum {program.path} > {PROGRAM_FOLDER}/program.sha256",
+            _hash_step(program.path),
         )
     # The scripts of all packages stay off; the one step that a program needs is named by its adapter.
     install = f"npm install --prefix {PROGRAM_FOLDER} --ignore-scripts --no-audit --no-fund --save-exact"
@@ -78,5 +85,10 @@ def _steps(program: Program) -> tuple[str, ...]:
         f"{install} {program.package}@{program.version}",
         *([f"cd {PROGRAM_FOLDER}/node_modules/{program.package}\n{program.after}"] if program.after else []),
         f"cd {PROGRAM_FOLDER}\nnpm ls --all --parseable --long | sed 's/.*://' > {PACKAGES_FILE}",
-        f"sha256sum $(readlink -f {program.path}) > {PROGRAM_FOLDER}/program.sha256",
+        _hash_step(program.path),
     )
+
+
+def _hash_step(path: str) -> str:
+    """Enters the hash of the file behind `path` among the packages. The pipe's own end would be a failed step's too."""
+    return f'sum=$(sha256sum "$(readlink -f {path})")\necho "{_PROGRAM_LINE}${{sum%% *}}" >> {PACKAGES_FILE}'

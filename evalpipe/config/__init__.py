@@ -1,10 +1,11 @@
 """Configuration: the YAML files of a workspace, checked, with errors that name file, line and field."""
 
 from evalpipe.config.added_task import TASK_FILE, AddedTaskConfig, load_added_task
-from evalpipe.config.agent import AgentConfig, RetryPolicy
+from evalpipe.config.agent import PROGRAM_FORMS, AgentConfig, RetryPolicy
 from evalpipe.config.forge import ForgeConfig
 from evalpipe.config.network import MachineNetwork, NetworkConfig, machine_network
 from evalpipe.config.problems import ConfigError, Problem
+from evalpipe.config.provider import ProviderConfig
 from evalpipe.config.repository import (
     EnvironmentConfig,
     PathRules,
@@ -18,6 +19,7 @@ from evalpipe.config.values import digest
 from evalpipe.config.workspace import LoadedConfigs, Workspace, find_workspace
 
 __all__ = [
+    "PROGRAM_FORMS",
     "TASK_FILE",
     "AddedTaskConfig",
     "AgentConfig",
@@ -33,6 +35,7 @@ __all__ = [
     "PathRules",
     "Problem",
     "PromptMode",
+    "ProviderConfig",
     "RepositoryConfig",
     "RetryPolicy",
     "RunnerConfig",

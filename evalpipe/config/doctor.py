@@ -221,16 +221,34 @@ def _configuration(workspace: Workspace) -> Iterator[Finding]:
     folders = (
         ("repositories", workspace.repos_dir, workspace.load_repositories()),
         ("agents", workspace.agents_dir, workspace.load_agents()),
+        ("providers", workspace.providers_dir, workspace.load_providers()),
         ("sweeps", workspace.sweeps_dir, workspace.load_sweeps()),
     )
     for kind, folder, loaded in folders:
         shown = workspace.shown(folder)
         if loaded.items:
             yield Finding(kind, True, ", ".join(loaded.items))
-        elif not loaded.problems:
+        elif not loaded.problems and kind != "providers":
             yield Finding(kind, False, f"there is no file in {shown}", f"write {shown}/NAME.yaml", required=False)
         yield from (_wrong(kind, problem) for problem in loaded.problems)
     yield from (_wrong("references", problem) for problem in workspace.check_references())
+    yield from _keys(workspace)
+
+
+def _keys(workspace: Workspace) -> Iterator[Finding]:
+    """Whether the key of each provider that a live sweep uses is there. Its value is never looked at, nor shown."""
+    agents, providers = workspace.load_agents().items, workspace.load_providers().items
+    live = [sweep for sweep in workspace.load_sweeps().items.values() if not sweep.archived]
+    used = {agents[name].provider for sweep in live for name in sweep.agents if name in agents}
+    for name, provider in providers.items():
+        variable = provider.key_variable
+        if name not in used or variable is None:
+            continue
+        remedy = f"set {variable} where evalpipe runs; it stays out of every file and every container"
+        there = bool(os.environ.get(variable, "").strip())
+        yield Finding(
+            f"key of {name}", there, f"{variable} is {'set' if there else 'not set'}", "" if there else remedy, False
+        )
 
 
 def _wrong(kind: str, problem: Problem) -> Finding:

@@ -21,6 +21,12 @@ class LimitsConfig(ConfigModel):
     memory: Memory = Field(default=4 * 1024**3, description="memory of the agent's container, as 512m or 4g")
     cpus: Positive = Field(default=2.0, description="processors of the agent's container")
     pids: Count = Field(default=512, description="processes and threads in the agent's container")
+    silence_s: Positive = Field(
+        default=600.0, description="seconds without output and without a byte from the model that end an attempt"
+    )
+    count_rate_limit_waits: bool = Field(
+        default=True, description="whether seconds that an agent waits for rate limits are part of timeout_s"
+    )
 
 
 class SweepConfig(ConfigModel):
@@ -47,6 +53,12 @@ class SweepConfig(ConfigModel):
         default={}, description="last day of which the model of an agent may have seen code, by agent"
     )
     limits: LimitsConfig = Field(default=LimitsConfig(), description="limits of one attempt")
+    budget_usd: Positive | None = Field(
+        default=None, description="US dollars that all attempts may cost; what does not fit is not begun"
+    )
+    record_bodies: bool = Field(
+        default=False, description="whether requests and replies of models are kept whole, compressed, without secrets"
+    )
     region: Text | None = Field(default=None, description="where the prices hold; needs currency")
     currency: Currency | None = Field(
         default=None, description="currency that reports give costs in, as three letters (ISO 4217); needs region"

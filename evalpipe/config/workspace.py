@@ -1,16 +1,17 @@
 """The workspace: the folder that a team edits and commits, and how its configuration files are loaded."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from evalpipe.config.agent import AgentConfig
+from evalpipe.config.agent import PROGRAM_FORMS, AgentConfig
 from evalpipe.config.explain import explain
 from evalpipe.config.problems import ConfigError, Problem, did_you_mean, listed
+from evalpipe.config.provider import ProviderConfig
 from evalpipe.config.repository import RepositoryConfig
 from evalpipe.config.sweep import SweepConfig
 from evalpipe.config.values import SLUG_RULE, is_slug
@@ -57,6 +58,10 @@ class Workspace:
         return self.data / "agents"
 
     @property
+    def providers_dir(self) -> Path:
+        return self.data / "providers"
+
+    @property
     def sweeps_dir(self) -> Path:
         return self.data / "sweeps"
 
@@ -84,6 +89,10 @@ class Workspace:
         """Load `data/agents/<name>.yaml`. Raises ConfigError when it is missing or wrong."""
         return self._load_named(self.agents_dir, name, AgentConfig)
 
+    def load_provider(self, name: str) -> ProviderConfig:
+        """Load `data/providers/<name>.yaml`. Raises ConfigError when it is missing or wrong."""
+        return self._load_named(self.providers_dir, name, ProviderConfig)
+
     def load_sweep(self, name: str) -> SweepConfig:
         """Load `data/sweeps/<name>.yaml`. Raises ConfigError when it is missing or wrong."""
         return self._load_named(self.sweeps_dir, name, SweepConfig)
@@ -94,20 +103,24 @@ class Workspace:
     def load_agents(self) -> LoadedConfigs[AgentConfig]:
         return self._load_folder(self.agents_dir, AgentConfig)
 
+    def load_providers(self) -> LoadedConfigs[ProviderConfig]:
+        return self._load_folder(self.providers_dir, ProviderConfig)
+
     def load_sweeps(self) -> LoadedConfigs[SweepConfig]:
         return self._load_folder(self.sweeps_dir, SweepConfig)
 
     def check_references(self) -> list[Problem]:
-        """Return what files name in vain: agents of sweeps, and files of the workspace.
+        """Return what files name in vain: agents of sweeps, providers of agents, and files of the workspace.
 
         A task set may be named before it is frozen, so a missing one is no problem here. Files that do not
         load are left out; their own problems come with the loading.
         """
         problems: list[Problem] = []
-        agents = self.load_agents()
+        agents, providers = self.load_agents(), self.load_providers()
         for sweep in self.load_sweeps().items.values():
             document = self._document(self.sweeps_dir / f"{sweep.name}.yaml")
             problems.extend(self._unknown_agents(sweep, document, agents.items))
+            problems.extend(self._unbounded_agents(sweep, document, agents.items))
         for repository in self.load_repositories().items.values():
             way = f"run: evalpipe issues export {repository.name}" if repository.forge else None
             problems.extend(self._missing_file(self.repos_dir, repository.name, "issues", repository.issues, way))
@@ -115,6 +128,7 @@ class Workspace:
             problems.extend(self._missing_file(self.repos_dir, repository.name, "environment.dockerfile", dockerfile))
         for agent in agents.items.values():
             problems.extend(self._missing_file(self.agents_dir, agent.name, "script", agent.script))
+            problems.extend(self._unserved(agent, providers))
         return problems
 
     def shown(self, path: Path) -> str:
@@ -137,6 +151,36 @@ class Workspace:
             line = document.line_of(("agents", index))
             problems.append(Problem(document.name, message, line, f"agents[{index}]"))
         return problems
+
+    def _unbounded_agents(
+        self, sweep: SweepConfig, document: YamlDocument, known: Mapping[str, AgentConfig]
+    ) -> Iterator[Problem]:
+        """Agents whose worst case a budget cannot reserve."""
+        for name in sweep.agents if sweep.budget_usd is not None else ():
+            agent = known.get(name)
+            if agent is not None and agent.provider is not None and agent.max_cost_usd is None:
+                message = f"agent {name!r} needs max_cost_usd, what one attempt may cost: the budget reserves that much"
+                yield Problem(document.name, message, document.line_of(("budget_usd",)), "budget_usd")
+
+    def _unserved(self, agent: AgentConfig, providers: LoadedConfigs[ProviderConfig]) -> Iterator[Problem]:
+        """An agent whose provider is not there, or does not speak as the agent's program does."""
+        if agent.provider is None:
+            return
+        document = self._document(self.agents_dir / f"{agent.name}.yaml")
+        provider, wanted = providers.items.get(agent.provider), PROGRAM_FORMS.get(agent.adapter, frozenset())
+        if provider is None:
+            path = self.providers_dir / f"{agent.provider}.yaml"
+            hint = did_you_mean(agent.provider, providers.items) or f"; write {self.shown(path)}"
+            message = f"there is no provider {agent.provider!r} in {self.shown(self.providers_dir)}{hint}"
+            if path.exists():
+                message = f"{agent.provider!r} has errors of its own in {self.shown(path)}; mend them first"
+        elif wanted and not wanted & set(provider.forms):
+            message = (
+                f"{agent.adapter} speaks {listed(sorted(wanted))}, and {provider.name} has {listed(provider.forms)}"
+            )
+        else:
+            return
+        yield Problem(document.name, message, document.line_of(("provider",)), "provider")
 
     def _missing_file(
         self, folder: Path, name: str, field_name: str, path: Path | None, way: str | None = None

@@ -13,11 +13,13 @@ from evalpipe.manifest.record import (
     EnvironmentRecord,
     Manifest,
     ProbeRecord,
+    ProgramRecord,
     TaskSetRecord,
     build_manifest,
     manifest_bytes,
     read_manifest,
     with_probes,
+    with_program,
 )
 from evalpipe.manifest.validation import (
     SCHEMA_VERSION,
@@ -37,6 +39,7 @@ __all__ = [
     "ManifestError",
     "Missing",
     "ProbeRecord",
+    "ProgramRecord",
     "TaskSetRecord",
     "build_manifest",
     "combined_image_digest",
@@ -48,4 +51,5 @@ __all__ = [
     "schema",
     "validate_manifest",
     "with_probes",
+    "with_program",
 ]

@@ -10,7 +10,7 @@ from typing import Any, Final
 from evalpipe.manifest.canonical import canonical_text
 
 # What tells two runs of one configuration apart.
-RUN_FIELDS: Final = ("run_id", "created_at", "probe")
+RUN_FIELDS: Final = ("run_id", "created_at", "probe", "agent_images")
 
 
 class Missing(enum.Enum):

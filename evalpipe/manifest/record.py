@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,10 @@ class TaskSetRecord:
 
 @dataclass(frozen=True, slots=True)
 class AgentRecord:
-    """The agent, pinned; None is no limit, or the provider's own value. `max_attempts` is the retry policy."""
+    """The agent, pinned; None is no limit, or the provider's own value. `max_attempts` is the retry policy.
+
+    What stands after it is left out of the manifest where an agent does not have it.
+    """
 
     name: str
     adapter: str
@@ -42,13 +45,30 @@ class AgentRecord:
     context_limit: int | None
     temperature: float | None
     max_attempts: int
+    provider: str | None = None
+    max_tokens: int | None = None
+    max_cost_usd: float | None = None
+    command: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    forwarder: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the agent as the schema of the manifest has it."""
+        document = asdict(self)
+        document["tools"] = list(self.tools)
+        document["retry_policy"] = {"max_attempts": document.pop("max_attempts")}
+        for name in ("provider", "max_tokens", "max_cost_usd", "command", "variables", "forwarder"):
+            if not document[name]:
+                del document[name]
+        return document | ({"command": list(self.command)} if self.command else {})
 
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentRecord:
     """Where attempts run; `images` counts the tasks of each image by its digest, `memory_limit` is in bytes.
 
-    `history` is what an agent may read of the past: `ancestors` or `none`.
+    `history` is what an agent may read of the past: `ancestors` or `none`. `silence_s` and `count_rate_limit_waits` are
+    None for agents that nobody watches.
     """
 
     sandbox: str
@@ -60,6 +80,16 @@ class EnvironmentRecord:
     memory_limit: int
     pids_limit: int
     history: str
+    silence_s: float | None = None
+    count_rate_limit_waits: bool | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the environment as the schema of the manifest has it."""
+        document = {**asdict(self), "images": dict(self.images), "image_digest": combined_image_digest(self.images)}
+        for name in ("silence_s", "count_rate_limit_waits"):
+            if document[name] is None:
+                del document[name]
+        return document
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +103,23 @@ class ProbeRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class ProgramRecord:
+    """The program of an agent as it was installed: the hash of its file and of the list of its packages (hex SHA-256).
+
+    `images` maps the image of a task to the image with the program over it.
+    """
+
+    sha256: str
+    packages_sha256: str
+    images: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
-    """A valid manifest; `build_manifest` makes it. `region` and `currency` are there when costs are priced."""
+    """A valid manifest; `build_manifest` makes it. `region` and `currency` are there when costs are priced.
+
+    `provider_url` is where the agent's model is called.
+    """
 
     run_id: str
     created_at: datetime
@@ -86,27 +131,23 @@ class Manifest:
     priced: bool
     region: str | None
     currency: str | None
+    provider_url: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the manifest as its JSON Schema has it."""
-        agent = asdict(self.agent)
-        agent["tools"] = list(self.agent.tools)
-        agent["retry_policy"] = {"max_attempts": agent.pop("max_attempts")}
-        environment = {**asdict(self.environment), "images": dict(self.environment.images)}
-        environment["image_digest"] = combined_image_digest(self.environment.images)
         document = {
             "schema_version": SCHEMA_VERSION,
             "evalpipe_version": self.evalpipe_version,
             "run_id": self.run_id,
             "created_at": self.created_at.astimezone(UTC).isoformat(),
             "task_set": asdict(self.task_set),
-            "agent": agent,
-            "environment": environment,
+            "agent": self.agent.to_json(),
+            "environment": self.environment.to_json(),
             "samples_per_task": self.samples_per_task,
             "priced": self.priced,
         }
-        prices = {"region": self.region, "currency": self.currency}
-        return document | {name: value for name, value in prices.items() if value is not None}
+        optional = {"region": self.region, "currency": self.currency, "provider_url": self.provider_url}
+        return document | {name: value for name, value in optional.items() if value is not None}
 
     def to_bytes(self) -> bytes:
         """Return the manifest as it is stored."""
@@ -125,6 +166,7 @@ def build_manifest(
     priced: bool = False,
     region: str | None = None,
     currency: str | None = None,
+    provider_url: str | None = None,
 ) -> Manifest:
     """Return a manifest that its schema accepts; `created_at` has a time zone. Raises ManifestError otherwise."""
     if created_at.tzinfo is None:
@@ -140,6 +182,7 @@ def build_manifest(
         priced=priced,
         region=region,
         currency=currency,
+        provider_url=provider_url,
     )
     validate_manifest(manifest.to_json())
     return manifest
@@ -161,6 +204,14 @@ def with_probes(document: Mapping[str, Any], probes: Mapping[str, ProbeRecord]) 
     probed = {**document, "probe": records}
     validate_manifest(probed)
     return probed
+
+
+def with_program(document: Mapping[str, Any], program: ProgramRecord) -> dict[str, Any]:
+    """Return a manifest with the agent's program as it was installed. Raises ManifestError."""
+    hashes = {"sha256": program.sha256, "packages_sha256": program.packages_sha256}
+    installed = {**document, "program": hashes, "agent_images": dict(program.images)}
+    validate_manifest(installed)
+    return installed
 
 
 def read_manifest(path: Path) -> dict[str, Any]:

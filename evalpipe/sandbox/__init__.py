@@ -16,6 +16,7 @@ from evalpipe.sandbox.box import (
     Sandbox,
     SandboxFacts,
     TreeLimits,
+    Watch,
 )
 from evalpipe.sandbox.choose import choose_sandbox
 from evalpipe.sandbox.docker import DockerSandbox
@@ -58,6 +59,7 @@ __all__ = [
     "SandboxFacts",
     "TreeLimits",
     "UnsafeOutput",
+    "Watch",
     "choose_sandbox",
     "docker_available",
     "owner_id",

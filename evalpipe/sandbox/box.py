@@ -101,6 +101,17 @@ class Capacity:
         return max(1, min(int(self.cpus / limits.cpus), self.memory_bytes // limits.memory_bytes))
 
 
+class Watch(Protocol):
+    """Looks at a command that runs, every few seconds, and may end it before its limit."""
+
+    def is_over(self, elapsed_s: float, silent_s: float) -> bool:
+        """Whether to end it now: seconds since its start, and since it last wrote anything. Must return at once."""
+
+
+WATCH_S = 2.0
+"""How often a watch looks."""
+
+
 class Box(Protocol):
     """One place to run one command in."""
 
@@ -121,12 +132,13 @@ class Box(Protocol):
         path that is absolute, empty or leaves the box; DiskFull.
         """
 
-    def run(self, command: Sequence[str], *, env: Mapping[str, str], cwd: str) -> Outcome:
+    def run(self, command: Sequence[str], *, env: Mapping[str, str], cwd: str, watch: Watch | None = None) -> Outcome:
         """Run the command, exactly once; when this returns or raises, nothing of the box runs any more.
 
         `env` goes over HOME, PATH and what the environment itself sets, and there is nothing else. `cwd` is absolute or
-        relative to `root`. A command that cannot be found ends with exit code 127. Raises Interrupted after a
-        kill, EngineFault when it cannot be learnt how the command ended, DiskFull, ImageMissing.
+        relative to `root`. What a `watch` ends has timed out, as at the limit. A command that cannot be found ends with
+        exit code 127. Raises Interrupted after a kill, EngineFault when it cannot be learnt how the command ended,
+        DiskFull, ImageMissing.
         """
 
     def read_file(self, path: str, max_bytes: int) -> bytes | None:

@@ -14,7 +14,7 @@ from docker.errors import APIError, NotFound
 from docker.types import LogConfig, Mount, Ulimit
 
 from evalpipe.sandbox.archive import TarSpool, tar_members
-from evalpipe.sandbox.box import FileEntry, Limits, Outcome, TreeLimits
+from evalpipe.sandbox.box import WATCH_S, FileEntry, Limits, Outcome, TreeLimits, Watch
 from evalpipe.sandbox.container_files import ContainerFiles
 from evalpipe.sandbox.engine import Engine, engine_faults
 from evalpipe.sandbox.errors import (
@@ -117,7 +117,7 @@ class DockerBox:
         self._require("filling")
         self._spool.add(files)
 
-    def run(self, command: Sequence[str], *, env: Mapping[str, str], cwd: str) -> Outcome:
+    def run(self, command: Sequence[str], *, env: Mapping[str, str], cwd: str, watch: Watch | None = None) -> Outcome:
         """See `Box.run`."""
         self._require("filling")
         self._state = "running"
@@ -127,7 +127,7 @@ class DockerBox:
             with engine_faults(f"lay the files into {self.name}"), self._spool as spool:
                 self._engine.api.put_archive(container, ROOT, spool.finish())
             self._require_own_root(container)
-            outcome = self._start_and_wait(container)
+            outcome = self._start_and_wait(container, watch)
         except SandboxError as error:
             if self._interrupted.is_set() and not isinstance(error, Interrupted):
                 raise Interrupted(f"{self.name} was killed while it ran") from error
@@ -213,7 +213,7 @@ class DockerBox:
             )
         self._images_with_own_root.add(self._image)
 
-    def _start_and_wait(self, container: str) -> Outcome:
+    def _start_and_wait(self, container: str, watch: Watch | None) -> Outcome:
         output = OutputReader(self._engine, container, self._limits.output_bytes)
         try:
             self._raise_if_interrupted()
@@ -226,7 +226,7 @@ class DockerBox:
                 with engine_faults(f"start {self.name}"):
                     raise
             output.start()
-            timed_out = self._wait(container, started + self._limits.timeout_s)
+            timed_out = self._wait(container, started, watch, output)
             duration = time.monotonic() - started
             state = self._final_state(container)
             output.join()
@@ -258,15 +258,18 @@ class DockerBox:
                 raise error
         return Outcome(exit_code, False, False, 0.0, b"", text.encode(), False, False)
 
-    def _wait(self, container: str, deadline: float) -> bool:
-        """Wait for the end, or make it; true when the deadline made it.
+    def _wait(self, container: str, started: float, watch: Watch | None, output: OutputReader) -> bool:
+        """Wait for the end, or make it; true when the deadline or the watch made it.
 
         The engine is asked in slices, so that a silent engine is noticed and no HTTP time-out bounds a run.
         """
-        while (remaining := deadline - time.monotonic()) > 0:
+        deadline, slice_s = started + self._limits.timeout_s, WATCH_S if watch else _WAIT_SLICE_S
+        while (remaining := deadline - (now := time.monotonic())) > 0:
+            if watch is not None and watch.is_over(now - started, now - max(started, output.last_s)):
+                break
             try:
                 # The client's types say int; requests takes a float.
-                self._engine.api.wait(container, timeout=min(remaining, _WAIT_SLICE_S))  # type: ignore[arg-type]
+                self._engine.api.wait(container, timeout=min(remaining, slice_s))  # type: ignore[arg-type]
             except NotFound:
                 raise Interrupted(f"{self.name} was removed while it ran") from None
             except (requests.RequestException, APIError):

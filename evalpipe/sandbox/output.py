@@ -6,6 +6,7 @@ not here.
 
 import struct
 import threading
+import time
 
 import urllib3
 
@@ -28,6 +29,8 @@ class OutputReader:
         self.stdout, self.stderr = Tail(keep_bytes), Tail(keep_bytes)
         self._tails = {_STDOUT: self.stdout, _STDERR: self.stderr}
         self._response = engine.attach(container)
+        self.last_s = time.monotonic()
+        """When something was last written, on the clock of `time.monotonic`."""
         self._fault: Exception | None = None
         self._thread = threading.Thread(target=self._read, name=f"output-{container[:12]}", daemon=True)
 
@@ -58,6 +61,7 @@ class OutputReader:
                     if not chunk:
                         raise EOFError("the stream broke off")
                     size -= len(chunk)
+                    self.last_s = time.monotonic()
                     self._tails[stream].feed(chunk)
         # A torn header, a torn frame, a dead connection, a response closed by the thread that gave up on the
         # run.

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from evalpipe.sandbox import launcher
-from evalpipe.sandbox.box import FileEntry, Limits, Outcome, TreeLimits
+from evalpipe.sandbox.box import WATCH_S, FileEntry, Limits, Outcome, TreeLimits, Watch
 from evalpipe.sandbox.errors import EngineFault, Interrupted, host_faults
 from evalpipe.sandbox.host_files import HostFiles
 from evalpipe.sandbox.owners import process_start
@@ -67,7 +67,7 @@ class ProcessBox:
         self._require("filling")
         self._files.put(files)
 
-    def run(self, command: Sequence[str], *, env: Mapping[str, str], cwd: str) -> Outcome:
+    def run(self, command: Sequence[str], *, env: Mapping[str, str], cwd: str, watch: Watch | None = None) -> Outcome:
         """See `Box.run`."""
         self._require("filling")
         directory = self._working_directory(cwd)
@@ -83,7 +83,7 @@ class ProcessBox:
                 os.close(status_write)
             run = Supervision(process, status_read, self._limits)
             try:
-                answer = run.until_end(started + self._limits.timeout_s)
+                answer = run.until_end(started, watch)
             finally:
                 # Also when a signal handler of the caller raised: nothing may run on.
                 run.finish()
@@ -183,9 +183,9 @@ class Supervision:
     def __init__(self, process: subprocess.Popen[bytes], status_fd: int, limits: Limits) -> None:
         self.stdout, self.stderr = Tail(limits.output_bytes), Tail(limits.output_bytes)
         self.timed_out = False
-        self._process, self._status_fd = process, status_fd
+        self._process, self._status_fd, self._timeout_s = process, status_fd, limits.timeout_s
 
-    def until_end(self, deadline: float) -> str:
+    def until_end(self, started: float, watch: Watch | None) -> str:
         """Wait for the end; returns the launcher's answer. Raises EngineFault when the launcher cannot be
         ended.
 
@@ -193,20 +193,23 @@ class Supervision:
         streams.
         """
         answer = Tail(_CHUNK)
+        deadline, last = started + self._timeout_s, started
         pipes = {self._process.stdout: self.stdout, self._process.stderr: self.stderr, self._status_fd: answer}
         with selectors.DefaultSelector() as selector:
             for pipe, tail in pipes.items():
                 if pipe is not None:
                     selector.register(pipe, selectors.EVENT_READ, tail)
             while selector.get_map():
-                remaining = deadline - time.monotonic()
-                if remaining <= 0:
+                now = time.monotonic()
+                looking = None if self.timed_out else watch
+                if now >= deadline or (looking is not None and looking.is_over(now - started, now - last)):
                     self._end()
                     deadline = time.monotonic() + _END_S
                     continue
-                for key, _ in selector.select(remaining):
+                for key, _ in selector.select(min(deadline - now, WATCH_S if looking else _END_S)):
                     chunk = os.read(key.fd, _CHUNK)
                     if chunk:
+                        last = time.monotonic()
                         key.data.feed(chunk)
                     else:
                         selector.unregister(key.fileobj)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evalpipe.agents import OUTCOME_RULES, AttemptOutcome
+from evalpipe.agents.attempt import WORK_REFUSED
 from evalpipe.grading import Grading, Judgement, Verdict
 from evalpipe.grading.audit import AuditedWork, audit
 from evalpipe.stages.attempts import latest_attempt
@@ -90,7 +91,7 @@ def grade_sample(
         )
     elif not rule.counts:
         columns = not_graded(task, f"invalid attempt: {attempt['outcome']}", bench.clock())
-    elif attempt["flags"]:
+    elif WORK_REFUSED & set(attempt["flags"]):
         refusal = Judgement(Verdict.PATCH_REJECTED, attempt["outcome_detail"])
         columns = grading_row(task, Grading(refusal, (), 0.0), bench.clock())
     else:

@@ -214,7 +214,7 @@ class FailingBox:
     def put(self, files: Iterator[FileEntry]) -> None:
         list(files)
 
-    def run(self, command: object, *, env: object, cwd: str) -> object:
+    def run(self, command: object, *, env: object, cwd: str, watch: object) -> object:
         return Outcome(0, False, False, 1.0, b"", b"", False, False)
 
     def read_file(self, path: str, max_bytes: int) -> None:

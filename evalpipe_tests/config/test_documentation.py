@@ -4,13 +4,14 @@ import pytest
 from pydantic import BaseModel
 
 import evalpipe
-from evalpipe.config import AgentConfig, NetworkConfig, RepositoryConfig, SweepConfig
+from evalpipe.config import AgentConfig, NetworkConfig, ProviderConfig, RepositoryConfig, SweepConfig
 from evalpipe_tests.config.fields import field_names
 
 PAGE = Path(evalpipe.__file__).parents[1] / "docs" / "configuration.md"
 SECTIONS = [
     ("data/repos/", RepositoryConfig),
     ("data/agents/", AgentConfig),
+    ("data/providers/", ProviderConfig),
     ("data/sweeps/", SweepConfig),
     ("data/network.yaml", NetworkConfig),
 ]

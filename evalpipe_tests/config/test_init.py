@@ -24,7 +24,11 @@ def test_the_new_workspace_has_every_file(tmp_path: Path) -> None:
         "README.md",
         "dagster.yaml",
         "data/agents/empty.yaml",
+        "data/agents/example.yaml",
         "data/agents/reference.yaml",
+        "data/providers/anthropic.yaml",
+        "data/providers/google.yaml",
+        "data/providers/openai.yaml",
         "data/repos/example.yaml",
         "data/sweeps/example.yaml",
         "workspace.yaml",
@@ -42,7 +46,7 @@ def test_the_new_workspace_loads(tmp_path: Path) -> None:
     )
     assert [*repositories.problems, *agents.problems, *sweeps.problems, *workspace.check_references()] == []
     assert (list(repositories.items), list(sweeps.items)) == (["example"], ["example"])
-    assert list(agents.items) == ["empty", "reference"]
+    assert list(agents.items) == ["empty", "example", "reference"]
     assert (workspace.root / ".gitattributes").read_text().split("\n")[1] == "/data/task_sets/** -text"
     assert (workspace.root / ".gitignore").read_text().split("\n")[1:3] == ["/data/lake/", "/data/state/"]
 

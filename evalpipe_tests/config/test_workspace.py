@@ -3,11 +3,14 @@ from typing import get_args
 
 import pytest
 
-from evalpipe.config import ConfigError, EnvironmentConfig, find_workspace
+from evalpipe.config import AgentConfig, ConfigError, EnvironmentConfig, find_workspace
+from evalpipe.config.agent import AdapterName
 from evalpipe.config.runner import RunnerName
 from evalpipe_tests.config.builders import REPOSITORY, SCRIPTED, SWEEP, make_workspace
 
 RUNNERS = ", ".join(get_args(RunnerName))
+ADAPTERS = ", ".join(get_args(AdapterName))
+AGENT_FIELDS = ", ".join(name for name in AgentConfig.model_fields if name != "name")
 
 
 def _texts(problems: list[object]) -> list[str]:
@@ -123,16 +126,14 @@ def test_the_problems_of_an_agent_say_what_would_be_right(tmp_path: Path) -> Non
     (workspace.agents_dir / "c.yaml").write_text("adapter: empty\nscript: x\ncolour: red\n")
     (workspace.agents_dir / "d.yaml").write_text("adapter: empty\nscript: x\n")
     assert _texts([*workspace.load_agents().problems]) == [
-        "data/agents/a.yaml:1: adapter: 'refrence' is not a known adapter; use one of: reference, empty, scripted; "
+        f"data/agents/a.yaml:1: adapter: 'refrence' is not a known adapter; use one of: {ADAPTERS}; "
         "did you mean 'reference'?",
         "data/agents/a.yaml:1: model: is missing: the model's name, as its provider writes it",
         "data/agents/a.yaml:1: scaffold: is missing: the program around the model",
         "data/agents/a.yaml:1: scaffold_version: is missing: the pinned version of the scaffold",
         'data/agents/a.yaml:2: model_version: must be text; write it in quotes: "1.10"',
         "data/agents/b.yaml:1: script: is missing: `adapter: scripted` needs the path of the patches to replay",
-        "data/agents/c.yaml:3: colour: unknown field; the fields here are: adapter, description, model, "
-        "model_version, scaffold, scaffold_version, tools, max_turns, context_limit, temperature, retry_policy, "
-        "script",
+        f"data/agents/c.yaml:3: colour: unknown field; the fields here are: {AGENT_FIELDS}",
         "data/agents/d.yaml:2: script: belongs to `adapter: scripted`; `adapter: empty` has none",
     ]
 

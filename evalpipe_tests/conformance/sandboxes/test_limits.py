@@ -4,6 +4,7 @@ import socket
 import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -30,6 +31,31 @@ def test_the_deadline_ends_background_children_too(place: Place) -> None:
         before = box.read_file("grows", 1_000_000)
         time.sleep(0.3)
         assert before == box.read_file("grows", 1_000_000)
+
+
+@dataclass
+class SilenceWatch:
+    """Ends what has written nothing for a second."""
+
+    seen: list[tuple[float, float]] = field(default_factory=list)
+
+    def is_over(self, elapsed_s: float, silent_s: float) -> bool:
+        self.seen.append((elapsed_s, silent_s))
+        return silent_s > 1
+
+
+@pytest.mark.slow
+def test_a_watch_ends_what_is_silent_and_not_what_writes(place: Place) -> None:
+    watch = SilenceWatch()
+    with place.sandbox.open(place.environment, LIMITS, {}) as box:
+        script = "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.5; done; sleep 100"
+        outcome = box.run(["sh", "-c", script], env={}, cwd=".", watch=watch)
+    assert outcome.timed_out
+    assert outcome.exit_code is None
+    assert outcome.stdout.endswith(b"8\n")
+    assert 4 < outcome.duration_s < 20
+    assert all(silent <= elapsed for elapsed, silent in watch.seen)
+    assert len(watch.seen) >= 3
 
 
 def test_daemons_end_with_the_command(place: Place) -> None:

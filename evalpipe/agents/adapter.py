@@ -48,16 +48,29 @@ class Forwarder:
 
 
 @dataclass(frozen=True, slots=True)
+class ProgramOutput:
+    """How a program's words are read, see `transcripts.transcript`: its adapter's name and its pinned version.
+
+    `file` is where it keeps a record of its own, relative to the box's root; else its record is what it prints.
+    """
+
+    adapter: str
+    version: str
+    file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AgentCommand:
     """How an agent is started: `files` are relative to the box's root, `command` runs in the instance.
 
-    An agent with a model names its `forwarder`.
+    An agent with a model names its `forwarder`, one whose words are worth a transcript its `output`.
     """
 
     command: tuple[str, ...]
     files: tuple[FileEntry, ...] = ()
     env: Mapping[str, str] | None = None
     forwarder: Forwarder | None = None
+    output: ProgramOutput | None = None
 
 
 class SettingRefused(Exception):

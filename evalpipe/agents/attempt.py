@@ -4,10 +4,12 @@ import random
 import time
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from evalpipe.agents.adapter import AGENT_FOLDER, PROMPT_FILE, Adapter, AgentCommand, Assignment, ModelAccess
 from evalpipe.agents.instance import Instance
 from evalpipe.agents.outcome import AttemptOutcome, classify
+from evalpipe.agents.transcripts import refused_tools, transcript
 from evalpipe.agents.watch import AttemptWatch
 from evalpipe.gateway import Evidence, OpenAttempt
 from evalpipe.gateway.forwarders import forwarder
@@ -35,6 +37,9 @@ _LISTING_BYTES = 64 * 1024**2
 WORK_LIMITS = TreeLimits(total_bytes=2 * 1024**3, file_bytes=64 * 1024**2, entries=200_000)
 """What an agent may leave behind: above this its working tree is no answer, and is not read."""
 
+RECORD_BYTES = 64 * 1024**2
+"""Of a record that a program keeps of itself: above this there is none."""
+
 
 class AttemptFlag(StrEnum):
     """What is remarkable about an attempt beside its outcome."""
@@ -43,6 +48,8 @@ class AttemptFlag(StrEnum):
     PATCH_TOO_LARGE = "patch_too_large"
     TRANSCRIPT_CUT = "transcript_cut"
     """Only the end of what the agent wrote is kept."""
+    TOOLS_REFUSED = "tools_refused"
+    """The program did not allow its agent some of its tools."""
 
 
 WORK_REFUSED = frozenset({AttemptFlag.WORK_NOT_READABLE, AttemptFlag.PATCH_TOO_LARGE})
@@ -51,7 +58,10 @@ WORK_REFUSED = frozenset({AttemptFlag.WORK_NOT_READABLE, AttemptFlag.PATCH_TOO_L
 
 @dataclass(frozen=True, slots=True)
 class AttemptResult:
-    """How an attempt ended. `patch` is None when none could be taken; `transcript` is the agent's raw output."""
+    """How an attempt ended. `patch` is None when none could be taken; `transcript` is the agent's raw output.
+
+    `trajectory` is the same in the form of `transcripts.transcript`; None where there is nothing to tell.
+    """
 
     outcome: AttemptOutcome
     detail: str
@@ -60,6 +70,7 @@ class AttemptResult:
     exit_code: int | None
     seconds: float
     transcript: bytes
+    trajectory: dict[str, Any] | None = None
     flags: tuple[AttemptFlag, ...] = ()
     evidence: Evidence | None = None
 
@@ -79,7 +90,7 @@ def run_attempt(
     """Make one attempt on `instance` in a fresh box without network; faults of the engine become outcomes.
 
     `model` is where an agent with a model may call; it is closed before the agent's work is judged. `watch` may end the
-    attempt before its limit. `transcript` keeps what the program wrote, with its errors at the end.
+    attempt before its limit. `transcript` keeps what the program wrote: its output, its errors, its own record.
 
     Raises ScriptError (and whatever else says that the agent is configured wrongly) before anything runs.
     """
@@ -88,19 +99,26 @@ def run_attempt(
         try:
             share = model.socket.parent if model else None
             with sandbox.open(environment, limits, labels, share=share) as box:
-                ended = _run_agent(box, adapter, scratch, assignment, instance, model, watch)
+                start, ended = _run_agent(box, adapter, scratch, assignment, instance, model, watch)
                 evidence = model.close() if model else None
                 captured, trouble, flags = _capture(box, scratch, instance.tree(scratch))
+                record, is_whole = _record(box, start)
         except SandboxError as error:
             outcome = _infrastructure(error)
             evidence = model.close() if model else None
             spent = time.monotonic() - started
             return AttemptResult(outcome, str(error), None, 0, None, spent, b"", evidence=evidence)
-    outcome, detail = classify(ended, evidence, captured.patch if captured else None)
+    words = ended.stdout if record is None else record
+    told = start.output
+    trajectory = transcript(told.adapter, words, version=told.version, prompt=assignment.prompt) if told else None
+    refused = refused_tools(trajectory)
+    outcome, detail = classify(ended, evidence, captured.patch if captured else None, refused)
     if outcome is AttemptOutcome.TIMEOUT and watch is not None and watch.reason:
         detail = watch.reason
-    if ended.stdout_truncated or ended.stderr_truncated:
+    if ended.stdout_truncated or ended.stderr_truncated or not is_whole:
         flags = (*flags, AttemptFlag.TRANSCRIPT_CUT)
+    if refused:
+        flags = (*flags, AttemptFlag.TOOLS_REFUSED)
     return AttemptResult(
         outcome,
         trouble or detail,
@@ -108,7 +126,8 @@ def run_attempt(
         captured.files_changed if captured else 0,
         ended.exit_code,
         ended.duration_s,
-        ended.stdout + ended.stderr,
+        ended.stdout + ended.stderr + (record or b""),
+        trajectory,
         flags=flags,
         evidence=evidence,
     )
@@ -122,7 +141,7 @@ def _run_agent(
     instance: Instance,
     model: OpenAttempt | None,
     watch: AttemptWatch | None,
-) -> Outcome:
+) -> tuple[AgentCommand, Outcome]:
     # Boxes without a network of their own share the host's ports, so that one port for all would be taken.
     access = ModelAccess(random.randint(20_000, 30_000), model.key) if model else None
     start = adapter.prepare(replace(assignment, model=access), scratch, box.root)
@@ -132,7 +151,7 @@ def _run_agent(
     script = preparation_script((), f"{box.root}/{_LAID}")
     box.put([prompt, FileEntry(_SCRIPT.encode(), 0o100644, script), *start.files])
     command = start.command if model is None else _forwarded(box, start, model, access)
-    return box.run(
+    return start, box.run(
         ("/bin/sh", f"{box.root}/{_SCRIPT}", *command),
         env=start.env or {},
         cwd=f"{box.root}/{INSTANCE_FOLDER}",
@@ -148,6 +167,16 @@ def _forwarded(box: Box, start: AgentCommand, model: OpenAttempt, access: ModelA
     box.put([FileEntry(path.encode(), 0o100644, forwarder(start.forwarder.script))])
     socket = f"{box.share}/{model.socket.name}"
     return (start.forwarder.interpreter, f"{box.root}/{path}", socket, str(access.port), *start.command)
+
+
+def _record(box: Box, start: AgentCommand) -> tuple[bytes | None, bool]:
+    """The program's own record, and whether it could be read where there is one."""
+    if start.output is None or start.output.file is None:
+        return None, True
+    try:
+        return box.read_file(start.output.file, RECORD_BYTES), True
+    except (OutputTooLarge, UnsafeOutput):
+        return None, False
 
 
 def _capture(box: Box, scratch: ScratchObjects, tree: str) -> tuple[CapturedPatch | None, str, tuple[AttemptFlag, ...]]:

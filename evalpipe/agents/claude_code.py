@@ -2,7 +2,15 @@
 
 from dataclasses import dataclass
 
-from evalpipe.agents.adapter import AGENT_FOLDER, PROMPT_FILE, AgentCommand, Assignment, Forwarder, ProgramSettings
+from evalpipe.agents.adapter import (
+    AGENT_FOLDER,
+    PROMPT_FILE,
+    AgentCommand,
+    Assignment,
+    Forwarder,
+    ProgramOutput,
+    ProgramSettings,
+)
 from evalpipe.agents.layers import Program, Registry
 from evalpipe.gateway.forwarders import NODE_FORWARDER
 from evalpipe.history import ScratchObjects
@@ -44,4 +52,5 @@ class ClaudeCode:
                 "IS_SANDBOX": "1",
             },
             forwarder=Forwarder(NODE_FORWARDER, self.program.interpreter),
+            output=ProgramOutput("claude-code", self.version),
         )

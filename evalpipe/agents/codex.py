@@ -2,7 +2,15 @@
 
 from dataclasses import dataclass
 
-from evalpipe.agents.adapter import AGENT_FOLDER, PROMPT_FILE, AgentCommand, Assignment, Forwarder, ProgramSettings
+from evalpipe.agents.adapter import (
+    AGENT_FOLDER,
+    PROMPT_FILE,
+    AgentCommand,
+    Assignment,
+    Forwarder,
+    ProgramOutput,
+    ProgramSettings,
+)
 from evalpipe.agents.layers import Program, Registry
 from evalpipe.gateway.forwarders import NODE_FORWARDER
 from evalpipe.history import ScratchObjects
@@ -51,4 +59,5 @@ class Codex:
             (FileEntry(f"{_HOME}/config.toml".encode(), REGULAR, config.encode()),),
             {"CODEX_HOME": f"{root}/{_HOME}", _KEY: assignment.model.key},
             Forwarder(NODE_FORWARDER, self.program.interpreter),
+            ProgramOutput("codex", self.version),
         )

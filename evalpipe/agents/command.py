@@ -5,7 +5,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from evalpipe.agents.adapter import PROMPT_FILE, AgentCommand, Assignment, Forwarder, ProgramSettings, SettingRefused
+from evalpipe.agents.adapter import (
+    PROMPT_FILE,
+    AgentCommand,
+    Assignment,
+    Forwarder,
+    ProgramOutput,
+    ProgramSettings,
+    SettingRefused,
+)
 from evalpipe.gateway.forwarders import NODE_FORWARDER, PYTHON_FORWARDER
 from evalpipe.history import ScratchObjects
 
@@ -77,7 +85,8 @@ class Command:
             known |= {"url": assignment.model.url, "key": assignment.model.key}
         argv = (_filled(part, known) for part in self.argv)
         env = {name: _filled(value, known) for name, value in self.env.items()}
-        return AgentCommand(("sh", "-c", _RUN, f"{root}/{PROMPT_FILE}", *argv), env=env, forwarder=forwarder)
+        command = ("sh", "-c", _RUN, f"{root}/{PROMPT_FILE}", *argv)
+        return AgentCommand(command, env=env, forwarder=forwarder, output=ProgramOutput("command", "unknown"))
 
     def _uses(self, name: str) -> bool:
         return any(f"{{{name}}}" in text for text in (*self.argv, *self.env.values()))

@@ -1,9 +1,9 @@
-"""mini-swe-agent (PyPI): OpenAI Chat Completions through litellm; its trajectory is what it prints at its end."""
+"""mini-swe-agent (PyPI): OpenAI Chat Completions through litellm; its trajectory is a file, written after each step."""
 
 import json
 from dataclasses import dataclass
 
-from evalpipe.agents.adapter import AGENT_FOLDER, AgentCommand, Assignment, Forwarder, ProgramSettings
+from evalpipe.agents.adapter import AGENT_FOLDER, AgentCommand, Assignment, Forwarder, ProgramOutput, ProgramSettings
 from evalpipe.agents.layers import Program, Registry
 from evalpipe.gateway.forwarders import PYTHON_FORWARDER
 from evalpipe.history import ScratchObjects
@@ -11,7 +11,7 @@ from evalpipe.sandbox import REGULAR, FileEntry
 
 _CONFIG, _HOME = f"{AGENT_FOLDER}/mini.yaml", f"{AGENT_FOLDER}/mini"
 _TRAJECTORY = f"{AGENT_FOLDER}/trajectory.json"
-_RUN = '"$@" < /dev/null; code=$?; [ ! -f "$0" ] || cat "$0"; exit $code'
+_RUN = 'exec "$@" < /dev/null'
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class MiniSweAgent:
             *("-c", "mini.yaml", "-c", f"{root}/{_CONFIG}"),
         )
         return AgentCommand(
-            ("sh", "-c", _RUN, f"{root}/{_TRAJECTORY}", *command),
+            ("sh", "-c", _RUN, "sh", *command),
             (FileEntry(_CONFIG.encode(), REGULAR, json.dumps(config).encode()),),
             {
                 "OPENAI_API_KEY": assignment.model.key,
@@ -59,4 +59,5 @@ class MiniSweAgent:
                 "LITELLM_LOCAL_MODEL_COST_MAP": "True",
             },
             Forwarder(PYTHON_FORWARDER, self.program.interpreter),
+            ProgramOutput("mini-swe-agent", self.version, _TRAJECTORY),
         )

@@ -1,5 +1,6 @@
 """Outcomes of an attempt: one table decides what is graded, what counts and what runs again (see the design)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -17,6 +18,7 @@ class AttemptOutcome(StrEnum):
     OUT_OF_MEMORY = "out_of_memory"
     EMPTY_PATCH = "empty_patch"
     AGENT_CRASHED = "agent_crashed"
+    PERMISSION_DENIED = "permission_denied"
     NO_MODEL_CALL = "no_model_call"
     PROVIDER_RATE_LIMIT = "provider_rate_limit"
     PROVIDER_USAGE_LIMIT = "provider_usage_limit"
@@ -26,6 +28,8 @@ class AttemptOutcome(StrEnum):
     ENGINE_ERROR = "engine_error"
     DISK_FULL = "disk_full"
     INTERRUPTED = "interrupted"
+    BUDGET_STOP = "budget_stop"
+    """Not begun, because the sweep's budget had not what it may cost: missing by design."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,8 @@ class OutcomeRule:
 
 _COUNTS = OutcomeRule(counts=True, run_again=False)
 _INVALID = OutcomeRule(counts=False, run_again=True)
+# Another try would end alike until somebody changes the configuration, which makes another agent of it.
+_MISCONFIGURED = OutcomeRule(counts=False, run_again=False)
 
 OUTCOME_RULES: dict[AttemptOutcome, OutcomeRule] = {
     AttemptOutcome.FINISHED: _COUNTS,
@@ -47,6 +53,7 @@ OUTCOME_RULES: dict[AttemptOutcome, OutcomeRule] = {
     AttemptOutcome.OUT_OF_MEMORY: _COUNTS,
     AttemptOutcome.EMPTY_PATCH: _COUNTS,
     AttemptOutcome.AGENT_CRASHED: _COUNTS,
+    AttemptOutcome.PERMISSION_DENIED: _MISCONFIGURED,
     AttemptOutcome.NO_MODEL_CALL: _INVALID,
     AttemptOutcome.PROVIDER_RATE_LIMIT: _INVALID,
     AttemptOutcome.PROVIDER_USAGE_LIMIT: _INVALID,
@@ -56,6 +63,7 @@ OUTCOME_RULES: dict[AttemptOutcome, OutcomeRule] = {
     AttemptOutcome.ENGINE_ERROR: _INVALID,
     AttemptOutcome.DISK_FULL: _INVALID,
     AttemptOutcome.INTERRUPTED: _INVALID,
+    AttemptOutcome.BUDGET_STOP: _INVALID,
 }
 
 
@@ -71,15 +79,21 @@ _OF_FAULTS = {
 }
 
 
-def classify(ended: Outcome, evidence: Evidence | None, patch: bytes | None) -> tuple[AttemptOutcome, str]:
+def classify(
+    ended: Outcome, evidence: Evidence | None, patch: bytes | None, refused: Sequence[str] = ()
+) -> tuple[AttemptOutcome, str]:
     """The outcome of an attempt whose box could be used, with a text for people.
 
     What the gateway saw comes before what the program says: programs end with 0 after errors of their provider, and
     with an error after a cap. `evidence` is None for agents without a model, `patch` when none could be taken.
+    `refused` are the tools that the program says it did not allow its agent: nothing else can have kept an agent from
+    a patch as surely, however it then ended.
     """
     if ended.out_of_memory:
         return AttemptOutcome.OUT_OF_MEMORY, "the agent's container ran out of its memory"
     of_model = None if evidence is None else _by_evidence(evidence)
+    if refused and patch == b"" and (of_model is None or OUTCOME_RULES[of_model[0]].counts):
+        return AttemptOutcome.PERMISSION_DENIED, f"the program did not allow its agent: {', '.join(refused)}"
     if of_model is not None:
         return of_model
     if ended.timed_out:

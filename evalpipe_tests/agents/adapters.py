@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass
 
 from evalpipe.agents import AgentCommand, Assignment
+from evalpipe.agents.adapter import ProgramOutput
 from evalpipe.history import ScratchObjects
 from evalpipe.sandbox import FileEntry
 
@@ -15,9 +16,10 @@ class ShellAgent:
     """Runs a shell script in the instance; `$0` is the root of the box."""
 
     script: str
+    output: ProgramOutput | None = None
 
     def prepare(self, assignment: Assignment, scratch: ScratchObjects, root: str) -> AgentCommand:
-        return AgentCommand(("sh", "-c", self.script, root))
+        return AgentCommand(("sh", "-c", self.script, root), output=self.output)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from evalpipe.agents import OUTCOME_RULES, AttemptOutcome, AttemptResult
-from evalpipe.agents.attempt import WORK_LIMITS
+from evalpipe.agents.adapter import ProgramOutput
+from evalpipe.agents.attempt import RECORD_BYTES, WORK_LIMITS, AttemptFlag
 from evalpipe.sandbox import (
     Box,
     DiskFull,
@@ -252,11 +253,6 @@ def test_missing_image_is_found_for_real(process_place: Place) -> None:
     assert process_place.attempt(ShellAgent("true")).outcome is AttemptOutcome.IMAGE_MISSING
 
 
-def test_every_outcome_has_its_rule() -> None:
-    assert OUTCOME_RULES.keys() == set(AttemptOutcome)
-    assert all(rule.counts is not rule.run_again for rule in OUTCOME_RULES.values())
-
-
 def test_instance_looks_clean_to_the_agent(place: Place) -> None:
     result = place.attempt(ShellAgent("git status --porcelain && git log --oneline --all | wc -l; env | sort"))
     lines = result.transcript.splitlines()
@@ -291,6 +287,41 @@ def test_what_an_image_lays_is_there_for_the_agent_and_is_nobodys_work(docker_pl
     before, after = docker_place.work(b""), docker_place.work(result.patch)
     assert {path for path in after if after[path] != before.get(path)} == {b"clock.py", b"made/new.py"}
     assert before.keys() <= after.keys()
+
+
+def test_what_a_program_says_is_told_in_the_form_of_transcripts(process_place: Place) -> None:
+    said = '{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"I look."}}'
+    agent = ShellAgent(MEND + f"echo '{said}'; echo complained >&2", ProgramOutput("codex", "0.1"))
+    result = process_place.attempt(agent)
+    assert result.trajectory is not None
+    assert result.trajectory["agent"] == {"name": "codex", "version": "0.1"}
+    told = [(step["source"], step["message"]) for step in result.trajectory["steps"]]
+    assert told == [("user", "Mend the clock … today.\n"), ("agent", "I look.")]
+
+
+def test_the_record_that_a_program_keeps_of_itself_comes_before_what_it_prints(process_place: Place) -> None:
+    output = ProgramOutput("command", "1", "agent/record")
+    result = process_place.attempt(ShellAgent("echo printed; echo kept > $0/agent/record", output))
+    assert result.trajectory is not None
+    assert result.trajectory["steps"][-1]["message"] == "kept\n"
+    assert result.transcript == b"printed\nkept\n"
+    result = process_place.attempt(ShellAgent("echo printed", output))
+    assert result.trajectory is not None
+    assert result.trajectory["steps"][-1]["message"] == "printed\n"
+    result = process_place.attempt(ShellAgent(f"truncate -s {RECORD_BYTES + 1} $0/agent/record", output))
+    assert result.flags == (AttemptFlag.TRANSCRIPT_CUT,)
+
+
+@pytest.mark.parametrize(
+    ("first", "outcome"), [("", AttemptOutcome.PERMISSION_DENIED), (MEND, AttemptOutcome.FINISHED)]
+)
+def test_refused_tools_are_flagged_and_explain_an_empty_patch(
+    process_place: Place, first: str, outcome: AttemptOutcome
+) -> None:
+    said = '{"type":"result","is_error":true,"result":"?","permission_denials":[{"tool_name":"Bash"}]}'
+    result = process_place.attempt(ShellAgent(f"{first}echo '{said}'", ProgramOutput("claude-code", "2")))
+    assert result.outcome is outcome
+    assert result.flags == (AttemptFlag.TOOLS_REFUSED,)
 
 
 def test_second_attempt_sees_nothing_of_the_first(place: Place) -> None:

@@ -130,6 +130,21 @@ def test_a_declined_command_of_codex_is_refused() -> None:
     assert document["steps"][2]["observation"]["results"][0]["extra"] == {"is_error": True, "refused": True}
 
 
+def test_codex_whose_own_sandbox_lets_no_command_run_is_refused() -> None:
+    blocked = {"exit_code": 1, "status": "failed", "aggregated_output": "bwrap: No permissions to create a namespace"}
+    item = {"id": "item_1", "type": "command_execution", "command": "cat clock.py", **blocked}
+    event = json.dumps({"type": "item.completed", "item": item}).encode()
+    assert refused_tools(_read("codex", event)) == ("command_execution",)
+    assert refused_tools(_read("codex", _golden("codex") + event)) == ()
+
+
+def test_reasoning_of_codex_belongs_to_the_words_after_it() -> None:
+    items = [("reasoning", "because"), ("agent_message", "so"), ("agent_message", "then")]
+    events = [{"type": "item.completed", "item": {"id": kind, "type": kind, "text": text}} for kind, text in items]
+    steps = _read("codex", b"\n".join(json.dumps(event).encode() for event in events))["steps"][1:]
+    assert [(step.get("reasoning_content"), step["message"]) for step in steps] == [("because", "so"), (None, "then")]
+
+
 @pytest.mark.parametrize("program", READERS)
 def test_the_end_is_read_of_what_was_cut_off_before_it(program: str) -> None:
     raw = _golden(program)
@@ -223,7 +238,10 @@ def test_a_long_text_keeps_its_two_ends() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "output_bytes", "most"),
-    [pytest.param(200, 15_000_000, 30_000_000, id="many_lines"), pytest.param(40_000, 300_000_000, 120_000_000)],
+    [
+        pytest.param(200, 15_000_000, 30_000_000, id="many_lines"),
+        pytest.param(40_000, 200_000_000, 100_000_000, id="long_lines"),
+    ],
 )
 def test_a_huge_output_does_not_grow_the_memory(size: int, output_bytes: int, most: int) -> None:
     event = {"type": "item.completed", "item": {"id": "i", "type": "agent_message", "text": "x" * size}}

@@ -1,4 +1,4 @@
-"""Intervals for a pass rate: Wilson, and Wilson on the effective sample size of clustered samples.
+"""Intervals for a pass rate: Wilson, and Wilson on the effective sample size of clustered samples; and for a mean.
 
 Samples of one task resemble each other, so a binomial interval on all samples is too narrow, and a normal
 interval on task means shrinks to a point when every task passes. The task-clustered Wilson interval does
@@ -61,6 +61,17 @@ def wilson(rate: float, effective_samples: float, z: float = Z_95) -> Interval:
     low = min(rate, max(0.0, (centre - spread) / (1 + square)))
     high = max(rate, min(1.0, (centre + spread) / (1 + square)))
     return Interval(low if rate > 0 else 0.0, high if rate < 1 else 1.0)
+
+
+def t_interval(values: Sequence[float], level: float = 0.95) -> Interval | None:
+    """Return the t interval of the mean of values that stand for tasks; None for fewer than two."""
+    count = len(values)
+    if count < 2:
+        return None
+    mean = math.fsum(values) / count
+    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1))
+    half = float(stats.t.ppf((1 + level) / 2, count - 1)) * spread / math.sqrt(count)
+    return Interval(mean - half, mean + half)
 
 
 def regularised_variance(rates: Sequence[float]) -> tuple[float, float]:

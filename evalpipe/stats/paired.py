@@ -11,10 +11,9 @@ from enum import StrEnum
 from fractions import Fraction
 
 import numpy as np
-from scipy import stats
 
 from evalpipe.stats.counts import TaskCount
-from evalpipe.stats.intervals import Interval
+from evalpipe.stats.intervals import Interval, t_interval
 
 # Above this many cells (tasks x twice the sum of differences) the exact distribution takes seconds.
 _EXACT_CELLS = 50_000_000
@@ -105,17 +104,6 @@ def sampled_sign_flip_p_value(differences: Sequence[float], *, resamples: int = 
     return (extreme + 1) / (resamples + 1)
 
 
-def paired_t_interval(differences: Sequence[float], level: float = 0.95) -> Interval | None:
-    """Return the t interval of the mean difference; None for one task or when all differences are zero."""
-    count = len(differences)
-    if count < 2 or not any(differences):
-        return None
-    mean = math.fsum(differences) / count
-    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in differences) / (count - 1))
-    half = float(stats.t.ppf((1 + level) / 2, count - 1)) * spread / math.sqrt(count)
-    return Interval(mean - half, mean + half)
-
-
 def compare_paired(first: Mapping[str, TaskCount], second: Mapping[str, TaskCount]) -> PairedComparison | None:
     """Compare two agents on the tasks (keys) graded for both; None when they share none.
 
@@ -147,7 +135,7 @@ def compare_differences(differences: Sequence[Fraction]) -> PairedComparison | N
     return PairedComparison(
         tasks=len(numbers),
         difference=sum(numbers) / scale / len(numbers),
-        interval=paired_t_interval(values),
+        interval=t_interval(values) if discordant else None,
         p_value=p_value,
         method=method,
         first_better=first_better,

@@ -23,5 +23,6 @@ SET_G = [TaskCount(passes, samples) for passes, samples in zip((4, 3, 0, 2, 3), 
 
 AGENT_A = passes_of_four([4, 4, 3, 0, 1, 2, 4, 0, 0, 3, 4, 2, 1, 0, 4, 3, 2, 0])
 AGENT_B = passes_of_four([4, 4, 4, 1, 2, 2, 4, 0, 1, 4, 4, 4, 1, 0, 4, 4, 3, 1])
+PAIR = (AGENT_A, AGENT_B)
 TERSE_A = passes_of_four([4, 3, 3, 0, 0, 1, 4, 0, 0, 2, 4, 1, 0, 0, 3, 3, 1, 0])
 TERSE_B = passes_of_four([4, 4, 4, 1, 2, 2, 4, 0, 1, 3, 4, 4, 1, 0, 4, 4, 3, 1])

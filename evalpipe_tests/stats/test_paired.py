@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evalpipe.stats.counts import TaskCount
+from evalpipe.stats.intervals import t_interval
 from evalpipe.stats.paired import (
     PairedMethod,
     compare_paired,
-    paired_t_interval,
     sampled_sign_flip_p_value,
     scaled_differences,
     sign_flip_p_value,
@@ -39,6 +39,8 @@ def test_paired_set() -> None:
     found = compare_paired(golden.AGENT_A, golden.AGENT_B)
     assert found is not None
     assert found.difference == pytest.approx(0.138889, abs=5e-7)
+    rates = [sum(count.rate for count in agent.values()) / 18 for agent in golden.PAIR]
+    assert rates == pytest.approx([0.513889, 0.652778], abs=5e-7)
     assert found.interval is not None
     assert found.interval.low == pytest.approx(0.062344, abs=5e-7)
     assert found.interval.high == pytest.approx(0.215434, abs=5e-7)
@@ -132,7 +134,7 @@ def test_neither_order_nor_direction_nor_ties_matter(differences: list[int], ran
 
 @given(st.lists(st.integers(-4, 4), min_size=2, max_size=30).filter(lambda values: len(set(values)) > 1))
 def test_the_interval_equals_scipy_paired_t(differences: list[int]) -> None:
-    interval = paired_t_interval(differences)
+    interval = t_interval(differences)
     oracle = stats.ttest_1samp(differences, 0).confidence_interval(0.95)
     assert interval is not None
     assert interval.low == pytest.approx(oracle.low, abs=1e-9)

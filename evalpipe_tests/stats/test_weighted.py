@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalpipe.stats.counts import TaskCount
-from evalpipe.stats.intervals import task_clustered_wilson
+from evalpipe.stats.intervals import task_clustered_wilson, wilson
 from evalpipe.stats.weighted import EmptyCategoryError, weighted_total
 from evalpipe_tests.stats import golden
 
@@ -27,9 +27,20 @@ def test_golden_total() -> None:
     total = weighted_total(COUNTS, WEIGHTS)
     assert total.rate == pytest.approx(0.638889, abs=5e-7)
     assert total.variance == pytest.approx(0.00390873, abs=5e-9)
+    assert total.variance**0.5 == pytest.approx(0.06252, abs=5e-6)
+    shrunk = math.fsum(WEIGHTS[name] * estimate.shrunk_rate for name, estimate in total.by_category.items())
+    assert shrunk == pytest.approx(0.615869, abs=5e-7)
     assert total.effective_samples == pytest.approx(60.524683, abs=5e-7)
     assert total.interval.low == pytest.approx(0.512966, abs=5e-7)
     assert total.interval.high == pytest.approx(0.748234, abs=5e-7)
+
+
+def test_the_form_with_the_raw_total_is_another_interval() -> None:
+    total = weighted_total(COUNTS, WEIGHTS)
+    size = total.rate * (1 - total.rate) / total.variance
+    interval = wilson(total.rate, size)
+    assert size == pytest.approx(59.024293, abs=5e-6)
+    assert (interval.low, interval.high) == pytest.approx((0.511365, 0.749439), abs=5e-7)
 
 
 def test_golden_category_intervals() -> None:

@@ -20,6 +20,7 @@ import click
 
 from evalpipe import console
 from evalpipe.cli_issues import issues
+from evalpipe.cli_operations import lake
 from evalpipe.cli_results import compare, plan, report
 from evalpipe.cli_tasks import freeze, prompts, tasks
 from evalpipe.cli_workspace import (
@@ -286,6 +287,7 @@ def ui(workspace: Path | None, port: int) -> None:
 cli.add_command(compare)
 cli.add_command(freeze)
 cli.add_command(issues)
+cli.add_command(lake)
 cli.add_command(plan)
 cli.add_command(prompts)
 cli.add_command(report)

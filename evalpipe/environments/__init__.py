@@ -8,6 +8,7 @@ from evalpipe.environments.build import (
     BuiltEnvironment,
     EnvironmentBuilder,
     PlannedBuild,
+    SpareEnvironment,
 )
 from evalpipe.environments.commit_tree import ChangeTree, CommitTree
 from evalpipe.environments.docker_builder import DockerEnvironmentBuilder
@@ -43,6 +44,7 @@ __all__ = [
     "Project",
     "Recipe",
     "RecipeSource",
+    "SpareEnvironment",
     "Template",
     "build_key",
     "definition_text",

@@ -1,7 +1,8 @@
 """What a build is asked and what it answers, whichever sandbox it is for."""
 
+import datetime as dt
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
@@ -62,6 +63,16 @@ class BuiltEnvironment:
 
 
 @dataclass(frozen=True, slots=True)
+class SpareEnvironment:
+    """An environment that nothing needs; `size` in bytes has the layers that it shares with others."""
+
+    name: str
+    size: int
+    last_used: dt.datetime
+    remove: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
 class BuildSettings:
     """What this machine's builds need to reach package registries, and what never stays in an image.
 
@@ -113,6 +124,12 @@ class EnvironmentBuilder(Protocol):
 
     def exists(self, image_digest: str) -> bool:
         """Whether an environment that was built before is still there. Raises SandboxError."""
+
+    def spare(self, needed: Collection[str], before: dt.datetime) -> Iterable[SpareEnvironment]:
+        """Those of this instance with no digest in `needed`, not used since `before`; an unfinished build is none.
+
+        Raises SandboxError.
+        """
 
 
 def log_end(output: bytes, settings: BuildSettings, *, last: str = "") -> str:

@@ -9,13 +9,13 @@ import logging
 import re
 import shutil
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from pathlib import Path
 
 from docker.models.images import Image
 
-from evalpipe.environments.build import BuildSettings
+from evalpipe.environments.build import BuildSettings, SpareEnvironment
 from evalpipe.environments.build_container import BuildContainer, cache_volume_name
 from evalpipe.sandbox.engine import Engine, engine_faults
 from evalpipe.sandbox.errors import EngineFault, EngineUnavailable, SandboxError
@@ -63,7 +63,7 @@ class DiskRoom:
         with self._lock:
             if self._is_enough(base):
                 return None
-            for image in self._spare_images():
+            for image in self._spare_images(self._needed(), dt.datetime.now(dt.UTC) - YOUNGEST):
                 self._remove_image(image)
                 if self._is_enough(base):
                     return None
@@ -80,16 +80,21 @@ class DiskRoom:
     def _is_enough(self, base: str) -> bool:
         return self._free_bytes(base) >= FREE_BYTES_FLOOR
 
-    def _spare_images(self) -> list[Image]:
-        """The images of this instance that nothing needs, the least recently used first."""
-        needed = self._needed()
+    def spare(self, needed: Collection[str], before: dt.datetime) -> Iterator[SpareEnvironment]:
+        """See `EnvironmentBuilder.spare`."""
+        for image in self._spare_images(needed, before):
+            name = ", ".join(self._own_tags(image)) or str(image.id)
+            size = int(image.attrs["Size"])
+            yield SpareEnvironment(name, size, _last_used(image), partial(self._remove_image, image))
+
+    def _spare_images(self, needed: Collection[str] | None, latest: dt.datetime) -> list[Image]:
+        """The images of this instance that nothing needs and nobody used since, the least recently used first."""
         if needed is None:
             return []
         with engine_faults("list the images that were built"):
             labelled = self._engine.client.images.list(filters={"label": f"evalpipe.instance={self._instance}"})
             named = self._engine.client.images.list(name=IMAGE_NAME)
         own = {str(image.id): image for image in (*labelled, *named) if self._is_own(image)}
-        latest = dt.datetime.now(dt.UTC) - YOUNGEST
         spare = own.keys() - {*needed, *self._held}
         return sorted((own[one] for one in spare if _last_used(own[one]) < latest), key=_last_used)
 

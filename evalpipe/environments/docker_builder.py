@@ -1,14 +1,22 @@
 """Builds environments as images on a Docker engine. The network is there while an image is built, and never after."""
 
+import datetime as dt
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from docker.errors import APIError, ImageNotFound
 from docker.models.images import Image
 
-from evalpipe.environments.build import BaseMissing, BuildSettings, BuildStatus, BuiltEnvironment, PlannedBuild
+from evalpipe.environments.build import (
+    BaseMissing,
+    BuildSettings,
+    BuildStatus,
+    BuiltEnvironment,
+    PlannedBuild,
+    SpareEnvironment,
+)
 from evalpipe.environments.build_container import (
     BuildContainer,
     StepFailed,
@@ -66,6 +74,9 @@ class DockerEnvironmentBuilder:
     def exists(self, image_digest: str) -> bool:
         with engine_faults(f"look for the image {image_digest}"):
             return self._image(image_digest) is not None
+
+    def spare(self, needed: Collection[str], before: dt.datetime) -> Iterable[SpareEnvironment]:
+        return self._disk.spare(needed, before)
 
     def plan(self, source: EnvironmentSource) -> PlannedBuild:
         digest = "" if source.reference is None else self._base(source.reference)

@@ -3,6 +3,7 @@
 They hold a team's packages and what its setup commands make; whatever needs an image needs Docker.
 """
 
+import datetime as dt
 import fcntl
 import os
 import shutil
@@ -11,10 +12,19 @@ import subprocess
 import sys
 import time
 import venv
+from collections.abc import Collection, Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
-from evalpipe.environments.build import BuildSettings, BuildStatus, BuiltEnvironment, PlannedBuild, log_end
+from evalpipe.environments.build import (
+    BuildSettings,
+    BuildStatus,
+    BuiltEnvironment,
+    PlannedBuild,
+    SpareEnvironment,
+    log_end,
+)
 from evalpipe.environments.log_faults import failed_status
 from evalpipe.environments.sources import EnvironmentSource, RecipeSource, build_key
 from evalpipe.environments.templates import packages
@@ -44,6 +54,15 @@ class ProcessEnvironmentBuilder:
     def exists(self, image_digest: str) -> bool:
         return (Path(self.locate(image_digest)) / _COMPLETE).exists()
 
+    def spare(self, needed: Collection[str], before: dt.datetime) -> Iterable[SpareEnvironment]:
+        for marker in sorted(self._folder.glob(f"*/{_COMPLETE}")):
+            place = marker.parent
+            # A build that finds it sets the time anew, as the engine does with the tag of an image.
+            last_used = dt.datetime.fromtimestamp(marker.stat().st_mtime, dt.UTC)
+            if f"{_DIGEST_PREFIX}{place.name}" not in needed and last_used < before:
+                size = sum(path.lstat().st_size for path in place.rglob("*"))
+                yield SpareEnvironment(str(place), size, last_used, partial(shutil.rmtree, place))
+
     def plan(self, source: EnvironmentSource) -> PlannedBuild:
         base = f"host python {sys.version.split()[0]}"
         return PlannedBuild(source, build_key(source, "process", base), base)
@@ -67,6 +86,7 @@ class ProcessEnvironmentBuilder:
 
     def _build(self, source: EnvironmentSource, place: Path) -> tuple[BuildStatus, str]:
         if (place / _COMPLETE).exists():
+            (place / _COMPLETE).touch()
             return BuildStatus.BUILT, ""
         if not isinstance(source, RecipeSource) or source.recipe.template != packages.NAME:
             kind = f"template {source.recipe.template}" if isinstance(source, RecipeSource) else "an image of its own"

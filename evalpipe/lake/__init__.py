@@ -2,6 +2,17 @@
 
 from evalpipe.lake.blobs import BlobError, BlobStore
 from evalpipe.lake.files import DiskFullError, write_atomically
+from evalpipe.lake.inspection import (
+    LakeFault,
+    LakeFaultKind,
+    TableNames,
+    blob_files,
+    inspect_blob,
+    inspect_table,
+    missing_blobs,
+    table_files,
+    unfinished_writes,
+)
 from evalpipe.lake.schemas import SCHEMAS
 from evalpipe.lake.spool import Spool
 from evalpipe.lake.tables import Lake, LakeError, Row, arrow_table
@@ -13,8 +24,17 @@ __all__ = [
     "DiskFullError",
     "Lake",
     "LakeError",
+    "LakeFault",
+    "LakeFaultKind",
     "Row",
     "Spool",
+    "TableNames",
     "arrow_table",
+    "blob_files",
+    "inspect_blob",
+    "inspect_table",
+    "missing_blobs",
+    "table_files",
+    "unfinished_writes",
     "write_atomically",
 ]

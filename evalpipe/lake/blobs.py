@@ -35,7 +35,9 @@ class BlobStore:
             known = path.read_bytes() == data
         except FileNotFoundError:
             known = False
-        if not known:
+        if known:
+            path.touch()  # it is in use from now on, and its age is what trimming goes by
+        else:
             write_atomically(path, data)
         return digest
 

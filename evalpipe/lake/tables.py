@@ -85,7 +85,7 @@ class Lake:
         path = self.path(table, *parts)
         if not path.exists():
             return []
-        found: list[dict[str, Any]] = _read_file(table, path).to_pylist()
+        found: list[dict[str, Any]] = read_file(table, path).to_pylist()
         return found
 
     def chunks(self, table: str, *parts: str, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
@@ -110,7 +110,7 @@ class Lake:
         Raises LakeError that names the first file which is not a Parquet file of the declared schema.
         """
         files = sorted(self._folder(table, *prefix).rglob("[!.]*.parquet"))
-        return pa.concat_tables([SCHEMAS[table].empty_table(), *(_read_file(table, file) for file in files)])
+        return pa.concat_tables([SCHEMAS[table].empty_table(), *(read_file(table, file) for file in files)])
 
     @contextmanager
     def locked(self, table: str, *parts: str) -> Iterator[None]:
@@ -175,7 +175,8 @@ def arrow_table_of(table: str, columns: Mapping[str, Sequence[Any]]) -> pa.Table
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _read_file(table: str, path: Path) -> pa.Table:
+def read_file(table: str, path: Path) -> pa.Table:
+    """One partition with its checksums verified. Raises LakeError as `Lake.rows` does."""
     with _naming_file(table, path):
         file = pq.ParquetFile(path, page_checksum_verification=True)
         return _as_declared(file.read(use_threads=False), SCHEMAS[table])

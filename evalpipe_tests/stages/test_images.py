@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +22,7 @@ from evalpipe.environments import (
     Project,
     Recipe,
     RecipeSource,
+    SpareEnvironment,
     build_key,
 )
 from evalpipe.lake import Row
@@ -77,6 +78,9 @@ class PinsBuilder:
             if text in source.recipe.steps[0] or text.encode() in files[b"pins.txt"]:
                 return BuiltEnvironment(status, None, log, 0.1)
         return BuiltEnvironment(BuildStatus.BUILT, f"image:{planned.build_key}", "", 0.1, ("pins==1",))
+
+    def spare(self, needed: Collection[str], before: dt.datetime) -> Iterable[SpareEnvironment]:
+        return ()
 
     def abandon(self) -> None:
         """Its builds take no time."""

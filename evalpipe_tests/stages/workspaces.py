@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from evalpipe.environments import (
     EnvironmentBuilder,
     EnvironmentSource,
     PlannedBuild,
+    SpareEnvironment,
     build_key,
 )
 from evalpipe.sandbox import Box, Limits, ProcessSandbox
@@ -109,6 +110,9 @@ class HostPython:
 
     def abandon(self) -> None:
         """Its builds take no time."""
+
+    def spare(self, needed: Collection[str], before: dt.datetime) -> Iterable[SpareEnvironment]:
+        return ()
 
     def build(self, planned: PlannedBuild) -> BuiltEnvironment:
         self.builds += 1

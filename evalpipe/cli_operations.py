@@ -1,0 +1,113 @@
+"""Commands for those who keep the pipeline running: the next sweep, the gate of a team's CI, the lake's health."""
+
+import datetime as dt
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from evalpipe import console
+from evalpipe.cli_workspace import FAILED, open_bench
+
+if TYPE_CHECKING:
+    from evalpipe.stages.lake_verification import LakeReport
+    from evalpipe.stages.trimming import Spares
+
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines on the output stream.")
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+@click.group()
+def lake() -> None:
+    """The folder data/lake: whether it is whole, and what in it nothing needs any more."""
+
+
+@lake.command()
+@_as_json
+@click.pass_obj
+def verify(workspace: Path | None, as_json: bool) -> None:
+    """Read every table, blob and manifest and check them against their schemas and hashes. Changes nothing.
+
+    Ends with 1 and names each bad file when anything is wrong.
+    """
+    from evalpipe.stages.lake_verification import verify_lake
+
+    bench = open_bench(workspace)
+    found = verify_lake(bench)
+    if as_json:
+        click.echo(json.dumps(_verification_document(found)))
+    else:
+        for fault in found.faults:
+            click.echo(f"{fault.kind.value}: {fault.text}")
+        outcome = "in order" if not found.faults else f"{len(found.faults)} bad files"
+        click.echo(f"{found.tables} tables, {found.blobs} blobs, {found.manifests} manifests: {outcome}")
+        if found.unfinished:
+            console.note(f"{len(found.unfinished)} writes did not end; nothing reads them: `evalpipe lake trim`")
+    if found.faults:
+        sys.exit(FAILED)
+
+
+def _verification_document(found: "LakeReport") -> dict[str, object]:
+    return {
+        "tables": found.tables,
+        "blobs": found.blobs,
+        "manifests": found.manifests,
+        "faults": [{"kind": one.kind.value, "path": str(one.path), "text": one.text} for one in found.faults],
+        "unfinished": [str(path) for path in found.unfinished],
+    }
+
+
+@lake.command()
+@click.option("--dry-run", is_flag=True, help="Only name what would go.")
+@click.option(
+    "--days",
+    type=click.IntRange(min=1),
+    default=30,
+    show_default=True,
+    help="Keep what was used in so many days.",
+)
+@_as_json
+@click.pass_obj
+def trim(workspace: Path | None, dry_run: bool, days: int, as_json: bool) -> None:
+    """Remove what nothing needs: blobs that no row names, killed writes, output of runs, images without a task.
+
+    Each is named. Rows, manifests and the blobs that rows name stay: what was paid for is never removed.
+    """
+    from evalpipe.stages.trimming import find_spares
+
+    found = find_spares(open_bench(workspace), dt.timedelta(days=days))
+    for spare in found.items:
+        if not dry_run:
+            spare.remove()
+        if not as_json:
+            click.echo(f"{spare.kind.value} {spare.name} ({_size(spare.size)}, last used {spare.last_used:%Y-%m-%d})")
+    for note in found.notes:
+        console.note(f"note: {note}")
+    if as_json:
+        click.echo(json.dumps(_trim_document(found, dry_run=dry_run)))
+    else:
+        what = "would go" if dry_run else "gone"
+        click.echo(f"{len(found.items)} {what}, {_size(sum(spare.size for spare in found.items))}")
+
+
+def _trim_document(found: "Spares", *, dry_run: bool) -> dict[str, object]:
+    items = [
+        {
+            "kind": one.kind.value,
+            "name": one.name,
+            "bytes": one.size,
+            "last_used": one.last_used.isoformat(),
+        }
+        for one in found.items
+    ]
+    return {"dry_run": dry_run, "items": items, "notes": list(found.notes)}
+
+
+def _size(number: float) -> str:
+    for unit in _UNITS[:-1]:
+        if number < 1024:
+            return f"{number:.0f} {unit}"
+        number /= 1024
+    return f"{number:.1f} {_UNITS[-1]}"

@@ -1,0 +1,103 @@
+"""Looks at every file of the lake: whether it is what it was when it was written, and whether anything names it."""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evalpipe.lake.schemas import SCHEMAS
+from evalpipe.lake.tables import Lake, LakeError, read_file
+
+_DIGEST = re.compile("[0-9a-f]{64}")
+_OTHER_FOLDERS = ("blobs", "manifests", "reports")
+_PIECE = 1 << 20
+
+
+class LakeFaultKind(StrEnum):
+    """What can be wrong with a file of the lake."""
+
+    UNREADABLE_TABLE = "unreadable_table"
+    CHANGED_BLOB = "changed_blob"
+    MISSING_BLOB = "missing_blob"
+    STRAY_FILE = "stray_file"
+    MANIFEST = "manifest"
+
+
+@dataclass(frozen=True, slots=True)
+class LakeFault:
+    """One file that is wrong; the text names it and says what to do."""
+
+    kind: LakeFaultKind
+    path: Path
+    text: str
+
+
+@dataclass
+class TableNames:
+    """What the rows of the tables name: blobs that must be there, and everything that looks like the name of one."""
+
+    blobs: set[str] = field(default_factory=set)
+    anything: set[str] = field(default_factory=set)
+
+
+def table_files(lake: Lake) -> list[tuple[str, Path]]:
+    """Every partition of every table, as its table and its file."""
+    return [(table, path) for table in SCHEMAS for path in sorted((lake.root / table).rglob("[!.]*.parquet"))]
+
+
+def blob_files(lake: Lake) -> list[Path]:
+    """Every file among the blobs but writes that did not end."""
+    return sorted(path for path in lake.blobs.root.rglob("[!.]*") if path.is_file())
+
+
+def unfinished_writes(lake: Lake) -> list[Path]:
+    """Files of writes that were killed in the middle; nothing reads them, and one may belong to a write that runs."""
+    folders = (lake.root / name for name in (*SCHEMAS, *_OTHER_FOLDERS))
+    return sorted(path for folder in folders for path in folder.rglob(".*.tmp") if path.is_file())
+
+
+def inspect_table(table: str, path: Path, names: TableNames) -> LakeFault | None:
+    """Read a partition with all its checksums against its schema, and note what its rows name."""
+    try:
+        rows = read_file(table, path)
+    except LakeError as error:
+        return LakeFault(LakeFaultKind.UNREADABLE_TABLE, path, str(error))
+    for column in rows.schema:
+        values = rows.column(column.name)
+        if pa.types.is_list(column.type) and pa.types.is_string(column.type.value_type):
+            values = pc.list_flatten(values)
+        elif not pa.types.is_string(column.type):
+            continue
+        digests = {str(one) for one in pc.unique(values).to_pylist() if one and _DIGEST.fullmatch(one)}
+        names.anything |= digests
+        if column.name.endswith("_sha256"):
+            names.blobs |= digests
+    return None
+
+
+def inspect_blob(path: Path) -> LakeFault | None:
+    """Whether a file among the blobs holds what its name promises."""
+    if not _DIGEST.fullmatch(path.name):
+        return LakeFault(LakeFaultKind.STRAY_FILE, path, f"{path} is no blob: move it out of the lake")
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+    if digest.hexdigest() == path.name:
+        return None
+    text = f"{path} was changed after it was written: restore it from a backup"
+    return LakeFault(LakeFaultKind.CHANGED_BLOB, path, text)
+
+
+def missing_blobs(lake: Lake, names: TableNames) -> Iterator[LakeFault]:
+    """The blobs that rows name and that are not there."""
+    for digest in sorted(names.blobs):
+        path = lake.blobs.path(digest)
+        if not path.exists():
+            text = f"{path} is missing, and rows name it: restore it from a backup"
+            yield LakeFault(LakeFaultKind.MISSING_BLOB, path, text)

@@ -1,0 +1,71 @@
+"""The commands of operation: what they print, how they end, and that a restored copy is the workspace it was."""
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evalpipe_tests.pipeline.stations import Walk
+from evalpipe_tests.pipeline.workspaces import TinyWorkspace
+
+pytestmark = pytest.mark.slow
+Copied = Callable[[Walk], TinyWorkspace]
+
+
+def test_a_whole_lake_verifies(finished: Walk) -> None:
+    done = finished.tiny.succeed("lake", "verify")
+    assert done.out.endswith(": in order\n")
+    assert finished.tiny.succeed("lake", "verify", "--json").json()["faults"] == []
+
+
+def test_a_bad_file_ends_with_1_and_is_named(copied: Copied, finished: Walk) -> None:
+    tiny = copied(finished)
+    blob = next(path for path in (tiny.lake / "blobs").rglob("*") if path.is_file())
+    blob.write_bytes(b"not what it was")
+    done = tiny.call("lake", "verify")
+    assert done.code == 1
+    assert f"changed_blob: {blob} was changed" in done.out
+    assert "1 bad files" in done.out
+    (fault,) = tiny.call("lake", "verify", "--json").json()["faults"]
+    assert fault["path"] == str(blob)
+
+
+def test_a_dry_run_names_what_would_go_and_removes_nothing(copied: Copied, finished: Walk) -> None:
+    tiny = copied(finished)
+    orphan = tiny.lake / "blobs" / "ab" / ("ab" * 32)
+    orphan.parent.mkdir(exist_ok=True)
+    orphan.write_bytes(b"orphan")
+    year_ago = time.time() - 365 * 86_400
+    os.utime(orphan, (year_ago, year_ago))
+    done = tiny.succeed("lake", "trim", "--dry-run")
+    assert f"unnamed_blob {orphan} (6 B, last used" in done.out
+    assert "1 would go, 6 B" in done.out
+    assert orphan.exists()
+    items = tiny.succeed("lake", "trim", "--json").json()["items"]
+    assert [(item["kind"], item["bytes"]) for item in items] == [("unnamed_blob", 6)]
+    assert not orphan.exists()
+    assert "0 gone" in tiny.succeed("lake", "trim").out
+
+
+def test_a_restored_backup_is_the_workspace_that_it_was(finished: Walk, tmp_path: Path) -> None:
+    """As docs/operations.md has it: everything but Dagster's state and what is made again."""
+    tiny = finished.tiny
+    left_out = shutil.ignore_patterns("state", "environments")
+    shutil.copytree(tiny.root, tmp_path / "restored", symlinks=True, ignore=left_out)
+    restored = TinyWorkspace(tmp_path / "restored", tiny.variables, tiny.gate)
+    restored.succeed("lake", "verify")
+    assert restored.succeed("tasks", "check", "tiny").code == 0
+    begun = tiny.gate.begun()
+    rows = {path: path.read_bytes() for path in (restored.lake / "agent_runs").rglob("*.parquet")}
+    assert rows
+    report = restored.succeed("report", "small", "--json").json()
+    del report["report"]
+    before = finished.answers["report"].json()
+    del before["report"]
+    assert report == before
+    assert restored.succeed("status", "--json").json()["next_steps"] == []
+    assert tiny.gate.begun() == begun
+    assert {path: path.read_bytes() for path in rows} == rows

@@ -17,27 +17,28 @@ _PLAIN_LINES = 4
 @contextmanager
 def progress(label: str, steps: int) -> "Iterator[Advance]":
     """Show a bar on a terminal, and a few plain lines elsewhere."""
-    if not steps:
-        yield lambda: None
-    elif sys.stderr.isatty():
+    if steps and sys.stderr.isatty():
         from tqdm import tqdm
 
         with tqdm(total=steps, desc=label, unit="", leave=True, file=sys.stderr, dynamic_ncols=True) as bar:
 
-            def move() -> None:
-                bar.update()
+            def move(steps: int = 1, note: str = "") -> None:
+                if note:
+                    bar.set_postfix_str(note, refresh=False)
+                bar.update(steps)
+                bar.refresh()
 
             yield move
     else:
         done = 0
 
-        def advance() -> None:
+        def count(moved: int = 1, text: str = "") -> None:
             nonlocal done
-            done += 1
-            if done == steps or done * _PLAIN_LINES // steps > (done - 1) * _PLAIN_LINES // steps:
-                note(f"{label}: {done} of {steps}")
+            done += moved
+            if moved and (done == steps or done * _PLAIN_LINES // steps > (done - moved) * _PLAIN_LINES // steps):
+                note(f"{label}: {done} of {steps}{f' ({text})' if text else ''}")
 
-        yield advance
+        yield lambda steps=1, note="": count(steps, note)
 
 
 def note(text: str) -> None:

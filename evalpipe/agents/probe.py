@@ -76,16 +76,17 @@ def probe(
     labels: dict[str, str],
     *,
     isolated: bool,
+    share: Path | None = None,
 ) -> list[ProbeFinding]:
     """What is wrong with a box as an attempt will have it; an empty list is a passed probe.
 
     `instance` is laid at `repo` as for an attempt. `answers` are the distinctive lines of each task's reference change,
     which are looked for in the whole image and in the instance. `host_file` is a file of this machine that no box may
-    see. `isolated` is false for a sandbox that promises neither that nor limits (processes of the host); the others are
-    held to all of it. Raises SandboxError.
+    see; `share` is the folder of it that an attempt's box has. `isolated` is false for a sandbox that promises neither
+    that nor limits (processes of the host); the others are held to all of it. Raises SandboxError.
     """
     lines = sorted({line for telling in answers.values() for line in telling})
-    with sandbox.open(environment, limits, labels) as box:
+    with sandbox.open(environment, limits, labels, share=share) as box:
         box.put([FileEntry(b"repo", DIRECTORY), FileEntry(_FOLDER.encode(), DIRECTORY)])
         box.put(FileEntry(b"repo/" + entry.path, entry.mode, entry.data) for entry in instance)
         box.put([FileEntry(f"{_FOLDER}/lines".encode(), REGULAR, b"".join(line + b"\n" for line in lines))])

@@ -206,6 +206,25 @@ AGENT_RUNS = pa.schema(
         _required("image_digest", pa.string()),
         _required("run_id", pa.string()),
         _required("flags", _TEXTS),
+        # Optional, because older files do not have them.
+        pa.field("cache_write_tokens", pa.int64()),
+        pa.field("reasoning_tokens", pa.int64()),
+        pa.field("rate_limit_wait_s", pa.float64()),
+        pa.field("usage_warnings", _TEXTS),
+    ]
+)
+
+AGENT_IMAGES = pa.schema(
+    [
+        _required("adapter", pa.string()),
+        _required("package", pa.string()),
+        _required("version", pa.string()),
+        _required("task_image", pa.string()),
+        _required("image_digest", pa.string()),
+        _required("program_sha256", pa.string()),
+        _required("packages", _TEXTS),
+        _required("build_seconds", pa.float64()),
+        _required("built_at", _TIME),
     ]
 )
 
@@ -288,6 +307,7 @@ SCHEMAS: dict[str, pa.Schema] = {
     "validated_tasks": VALIDATED_TASKS,
     "calibration": CALIBRATION,
     "probes": PROBES,
+    "agent_images": AGENT_IMAGES,
     "agent_runs": AGENT_RUNS,
     "verdicts": VERDICTS,
     "graded_results": GRADED_RESULTS,

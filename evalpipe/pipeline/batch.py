@@ -7,7 +7,7 @@ retry asks for just these.
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
@@ -21,6 +21,7 @@ from evalpipe.stages.bench import Workbench
 
 RUN_LABEL = "run"
 _KILL_AGAIN_S = 0.1
+_SHOWN_EVERY_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +40,20 @@ Work = Callable[[str, dict[str, str]], PartitionDone]
 
 
 def run_batch(
-    context: dg.AssetExecutionContext, bench: Workbench, keys: Iterable[str], work: Work, *, workers: int
+    context: dg.AssetExecutionContext,
+    bench: Workbench,
+    keys: Iterable[str],
+    work: Work,
+    *,
+    workers: int,
+    note: Callable[[], str] = str,
 ) -> dict[str, str]:
     """Do `work(key, labels)` for each key, at most `workers` at once, and log an event for each that is done.
 
-    `labels` are for every box that the work opens. Returns the reason for each key that failed; the
-    asset ends with `end_batch`, which makes the run fail when there is any. A dead engine or a full disk ends the
-    batch: what has not begun then stays missing, and costs nothing. On an interrupt the boxes of this run are
-    killed at once.
+    `labels` are for every box that the work opens. `note` says, every few seconds, what a display shows beside the
+    count. Returns the reason for each key that failed; the asset ends with `end_batch`, which makes the run fail when
+    there is any. A dead engine or a full disk ends the batch: what has not begun then stays missing, and costs nothing.
+    On an interrupt the boxes of this run are killed at once.
     """
     wanted = list(keys)
     batch = _Batch(bench, work, {RUN_LABEL: context.run.run_id})
@@ -57,17 +64,21 @@ def run_batch(
     ):
         try:
             running = {pool.submit(batch.begin, key): key for key in wanted}
-            for done in as_completed(running):
-                key = running[done]
-                error = done.exception()
-                if error is None:
-                    _log_done(context, key, done.result())
-                elif isinstance(error, Exception):
-                    failed[key] = _reason(error)
-                    context.log.warning(f"{key}: {failed[key]}")
-                else:
-                    raise error
-                advance()
+            waiting = set(running)
+            while waiting:
+                ended, waiting = wait(waiting, _SHOWN_EVERY_S, FIRST_COMPLETED)
+                for done in ended:
+                    key = running[done]
+                    error = done.exception()
+                    if error is None:
+                        _log_done(context, key, done.result())
+                    elif isinstance(error, Exception):
+                        failed[key] = _reason(error)
+                        context.log.warning(f"{key}: {failed[key]}")
+                    else:
+                        raise error
+                    advance(1, note())
+                advance(0, note())
         except BaseException:
             batch.abandon()
             raise

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import dagster as dg
+from pydantic import Field
 
 from evalpipe.agents import OUTCOME_RULES, AttemptOutcome
 from evalpipe.config import AgentConfig, SweepConfig, digest
@@ -16,12 +17,15 @@ from evalpipe.pipeline.jobs import dagster_name
 from evalpipe.pipeline.partitions import sample_partitions
 from evalpipe.pipeline.task_set_assets import TaskSetAssets
 from evalpipe.sandbox import DiskFull
+from evalpipe.stages.agent_programs import adapter_for, installed_program
+from evalpipe.stages.attempt_tally import AttemptTally
 from evalpipe.stages.attempts import run_sample
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.calibrating import calibration_rows, is_calibrated
 from evalpipe.stages.gradings import grade_sample
+from evalpipe.stages.model_access import open_model_access
 from evalpipe.stages.probing import ProbeFailed, probe_images, probe_records
-from evalpipe.stages.sweeps import AgentSweep, SampleKey, adapter_for, open_agent_sweep, record_manifests
+from evalpipe.stages.sweeps import AgentSweep, SampleKey, open_agent_sweep, record_manifests
 
 # Two different sizes: stages with equal partitions and equal policies share a run, and then one failed attempt
 # would stop the grading of its whole batch.
@@ -30,6 +34,17 @@ GRADING_BATCH = 50
 
 REGRADED_FROM = "evalpipe/regraded_from"
 """On a run that grades again what was graded before this time (ISO 8601, UTC)."""
+
+
+class AttemptOptions(dg.Config):
+    """Run configuration of agent_runs: of the run's partitions only those of `tasks` and `samples`; empty is all."""
+
+    tasks: list[str] = Field(default=[])
+    samples: list[str] = Field(default=[])
+
+    def wants(self, key: SampleKey) -> bool:
+        """Whether a sample is among those asked for."""
+        return (not self.tasks or key.task_id in self.tasks) and (not self.samples or key.sample in self.samples)
 
 
 def group_of(sweep: str) -> str:
@@ -54,34 +69,28 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
         pool=f"agent_{agent.name}",
         description=f"Attempts of {agent.name} ({agent.adapter}). What is finished is never repeated.",
     )
-    def agent_runs(context: dg.AssetExecutionContext, bench: Bench) -> BatchResults:
+    def agent_runs(context: dg.AssetExecutionContext, config: AttemptOptions, bench: Bench) -> BatchResults:
         part = open_agent_sweep(bench, sweep, agent, context.run.run_id)
         adapter = adapter_for(bench, agent, part.task_set)
         _require_sandbox(bench, part)
-        record_manifests(bench, part, probe_records(_require_probe(bench, part, {"run": context.run.run_id})))
+        tally = AttemptTally()
+        with open_model_access(bench, sweep, agent) as access:
+            program = installed_program(bench, agent, part.task_set.tasks.values())
+            probes = probe_records(_require_probe(bench, part, {"run": context.run.run_id}))
+            record_manifests(bench, part, probes, program)
 
-        def work(key: str, labels: dict[str, str]) -> PartitionDone:
-            sample = _sample_key(key)
-            _require_calibration(bench, part, sample.task_id)
-            row, _ = run_sample(bench, part, adapter, sample, context.run.run_id, labels)
-            outcome = AttemptOutcome(row["outcome"])
-            if outcome is AttemptOutcome.DISK_FULL:
-                raise DiskFull(row["outcome_detail"])
-            if not OUTCOME_RULES[outcome].counts:
-                raise PartitionFailed(f"{outcome.value}: {row['outcome_detail']}")
-            return PartitionDone(
-                f"{row['attempt_id']}:{row['patch_sha256']}",
-                {
-                    "outcome": dg.MetadataValue.text(row["outcome"]),
-                    "seconds": dg.MetadataValue.float(row["attempt_seconds"] or 0.0),
-                    "patch_bytes": dg.MetadataValue.int(row["patch_bytes"]),
-                    "files_changed": dg.MetadataValue.int(row["files_changed"]),
-                },
-            )
+            def work(key: str, labels: dict[str, str]) -> PartitionDone:
+                sample = _sample_key(key)
+                _require_calibration(bench, part, sample.task_id)
+                with tally.running():
+                    row, new = run_sample(bench, part, adapter, sample, context.run.run_id, labels, access)
+                tally.add(row, new=new)
+                return _attempted(row)
 
-        keys = context.partition_keys
-        workers = bench.boxes_at_once([part.limits()])
-        yield from end_batch(context, run_batch(context, bench, keys, work, workers=workers), len(keys))
+            keys = [key for key in context.partition_keys if config.wants(_sample_key(key))]
+            workers = bench.boxes_at_once([part.limits()])
+            failed = run_batch(context, bench, keys, work, workers=workers, note=tally.text)
+        yield from end_batch(context, failed, len(keys))
 
     @dg.asset(
         key=[sweep.name, agent.name, "graded_results"],
@@ -120,6 +129,26 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
         yield from end_batch(context, failed, len(keys))
 
     return [agent_runs, graded_results]
+
+
+def _attempted(row: Row) -> PartitionDone:
+    """What a partition says of the attempt that stands for it. Raises PartitionFailed where none counts."""
+    outcome = AttemptOutcome(row["outcome"])
+    if outcome is AttemptOutcome.DISK_FULL:
+        raise DiskFull(row["outcome_detail"])
+    if not OUTCOME_RULES[outcome].counts:
+        raise PartitionFailed(f"{outcome.value}: {row['outcome_detail']}")
+    used = ("model_calls", "input_tokens", "output_tokens", "cost_usd", "rate_limit_wait_s")
+    return PartitionDone(
+        f"{row['attempt_id']}:{row['patch_sha256']}",
+        {
+            "outcome": dg.MetadataValue.text(row["outcome"]),
+            "seconds": dg.MetadataValue.float(row["attempt_seconds"] or 0.0),
+            "patch_bytes": dg.MetadataValue.int(row["patch_bytes"]),
+            "files_changed": dg.MetadataValue.int(row["files_changed"]),
+            **{name: dg.MetadataValue.float(float(row[name])) for name in used if row.get(name) is not None},
+        },
+    )
 
 
 def graded_keys(sweep: SweepConfig) -> Sequence[dg.AssetKey]:

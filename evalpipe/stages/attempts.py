@@ -1,7 +1,9 @@
 """Stage `agent_runs`: the ledger of attempts. Paid work is durable the moment it ends, and is never paid twice."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from evalpipe.agents import (
@@ -13,71 +15,76 @@ from evalpipe.agents import (
     HistoryKind,
     run_attempt,
 )
-from evalpipe.lake import DiskFullError
+from evalpipe.gateway import OpenAttempt
+from evalpipe.lake import DiskFullError, Row
+from evalpipe.stages.agent_programs import agent_environment
 from evalpipe.stages.bench import Workbench, frozen_runner, suite_command
-from evalpipe.stages.images import environment_of_task
+from evalpipe.stages.model_access import ModelAccess, calls_folder, usage_columns, usage_of_interrupted
 from evalpipe.stages.sweeps import AgentSweep, SampleKey
 from evalpipe.tasks import hidden_paths, prompt
 
 FREE_BYTES_FLOOR = 512 * 1024**2
 """Below this no attempt starts: its patch and transcript, once paid for, must have a place."""
 
+_NOT_MADE = (AttemptOutcome.INTERRUPTED, AttemptOutcome.BUDGET_STOP)
+"""Attempts that say nothing of what would come of another try."""
+
 
 def run_sample(
-    bench: Workbench, agent_sweep: AgentSweep, adapter: Adapter, key: SampleKey, run_id: str, labels: dict[str, str]
+    bench: Workbench,
+    agent_sweep: AgentSweep,
+    adapter: Adapter,
+    key: SampleKey,
+    run_id: str,
+    labels: dict[str, str],
+    access: ModelAccess | None = None,
 ) -> tuple[dict[str, Any], bool]:
     """Make the attempt that `key` still needs; returns the row that stands for the sample, and whether it is new.
 
     A sample with an attempt that counts is never run again. One whose attempts were all invalid is, up to the
-    agent's `retry_policy.max_attempts`; interrupted attempts do not use these up. Every attempt stays in the
-    ledger. Raises PromptMissing, EnvironmentNotReady, InstanceUnproven and DiskFullError before anything is paid for.
+    agent's `retry_policy.max_attempts`; interrupted attempts and those that the budget stopped do not use these up.
+    Every attempt stays in the ledger. `access` is the way to the model of an agent that calls one.
+
+    Raises PromptMissing, EnvironmentNotReady, InstanceUnproven, ProviderError and DiskFullError before anything is
+    paid for.
     """
     place = agent_sweep.place(key)
     with bench.lake.locked("agent_runs", *place):
-        earlier = bench.lake.rows("agent_runs", *place)
+        earlier = _settled(bench, agent_sweep, place)
         if earlier and not needs_attempt(earlier, agent_sweep.agent.retry_policy.max_attempts):
             return earlier[-1], False
         task = agent_sweep.task_set.tasks[key.task_id]
         text = prompt(task, key.mode, suite_command(frozen_runner(task)))
         _require_room(bench)
-        environment = environment_of_task(bench, task)
+        environment = agent_environment(bench, agent_sweep.agent, task)
         mirror = bench.mirror(task.repository)
         history = HistoryKind(agent_sweep.sweep.history)
         instance = bench.instances.get(mirror, task.parent, task.commit, hidden_paths(task), history)
-        number = len(earlier) + 1
-        attempt_id = ".".join([*place, str(number)])
-        started: dict[str, Any] = {
-            "sweep": agent_sweep.sweep.name,
-            "agent": agent_sweep.agent.name,
-            "configuration": agent_sweep.configuration(key.mode),
-            "task_id": key.task_id,
-            "sample": key.sample,
-            "prompt_mode": key.mode.value,
-            "attempt": number,
-            "attempt_id": attempt_id,
-            # Until the attempt ends this is the truth: a process that dies now leaves an interrupted attempt.
-            "outcome": AttemptOutcome.INTERRUPTED.value,
-            "outcome_detail": "evalpipe ended before the attempt did",
-            "started_at": bench.clock(),
-            "patch_bytes": 0,
-            "files_changed": 0,
-            "image_digest": task.environment.image_digest,
-            "run_id": run_id,
-            "flags": [],
-        }
-        bench.lake.write("agent_runs", [*earlier, started], *place)
-        result = run_attempt(
-            bench.sandbox,
-            environment,
-            adapter,
-            mirror,
-            Assignment(task, key.mode, key.number, text),
-            instance,
-            agent_sweep.limits(),
-            {**labels, "task": key.task_id, "sample": key.sample, "purpose": "agent"},
-        )
-        ended = started | _ended(bench, result)
-        bench.lake.write("agent_runs", [*earlier, ended], *place)
+        # What the budget stopped has no attempt, so its row gives way to the next.
+        earlier = [row for row in earlier if row["outcome"] != AttemptOutcome.BUDGET_STOP]
+        started = _started(bench, agent_sweep, key, len(earlier) + 1, run_id)
+        with _way_to_the_model(bench, access, started, place) as model:
+            if access is not None and model is None:
+                stopped = started | _stopped_by_budget(agent_sweep)
+                bench.lake.write("agent_runs", [*earlier, stopped], *place)
+                return stopped, True
+            bench.lake.write("agent_runs", [*earlier, started], *place)
+            watch = agent_sweep.watch(model)
+            limits = agent_sweep.limits()
+            result = run_attempt(
+                bench.sandbox,
+                environment,
+                adapter,
+                mirror,
+                Assignment(task, key.mode, key.number, text),
+                instance,
+                replace(limits, timeout_s=watch.hard_limit_s) if watch else limits,
+                {**labels, "task": key.task_id, "sample": key.sample, "purpose": "agent"},
+                model,
+                watch,
+            )
+            ended = started | _ended(bench, result)
+            bench.lake.write("agent_runs", [*earlier, ended], *place)
         return ended, True
 
 
@@ -96,8 +103,67 @@ def latest_attempt(bench: Workbench, agent_sweep: AgentSweep, key: SampleKey) ->
 def needs_attempt(attempts: Sequence[Mapping[str, Any]], max_attempts: int) -> bool:
     """Whether a sample with these attempts, oldest first, is to be run again: all were invalid, and tries are left."""
     outcomes = [AttemptOutcome(row["outcome"]) for row in attempts]
-    used = sum(outcome is not AttemptOutcome.INTERRUPTED for outcome in outcomes)
+    used = sum(outcome not in _NOT_MADE for outcome in outcomes)
     return OUTCOME_RULES[outcomes[-1]].run_again and used < max_attempts
+
+
+def _settled(bench: Workbench, agent_sweep: AgentSweep, place: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The attempts of a sample; one that was cut off is given what its journal says it used."""
+    rows = bench.lake.rows("agent_runs", *place)
+    found = [
+        usage_of_interrupted(bench, agent_sweep.sweep, row, calls_folder(bench, place, row["attempt"]))
+        if row["outcome"] == AttemptOutcome.INTERRUPTED
+        else row
+        for row in rows
+    ]
+    if found != rows:
+        bench.lake.write("agent_runs", found, *place)
+    return found
+
+
+def _started(bench: Workbench, agent_sweep: AgentSweep, key: SampleKey, number: int, run_id: str) -> dict[str, Any]:
+    place = agent_sweep.place(key)
+    return {
+        "sweep": agent_sweep.sweep.name,
+        "agent": agent_sweep.agent.name,
+        "configuration": agent_sweep.configuration(key.mode),
+        "task_id": key.task_id,
+        "sample": key.sample,
+        "prompt_mode": key.mode.value,
+        "attempt": number,
+        "attempt_id": ".".join([*place, str(number)]),
+        # Until the attempt ends this is the truth: a process that dies now leaves an interrupted attempt.
+        "outcome": AttemptOutcome.INTERRUPTED.value,
+        "outcome_detail": "evalpipe ended before the attempt did",
+        "started_at": bench.clock(),
+        "patch_bytes": 0,
+        "files_changed": 0,
+        "image_digest": agent_sweep.task_set.tasks[key.task_id].environment.image_digest,
+        "run_id": run_id,
+        "flags": [],
+    }
+
+
+@contextmanager
+def _way_to_the_model(
+    bench: Workbench, access: ModelAccess | None, started: Row, place: tuple[str, ...]
+) -> Iterator[OpenAttempt | None]:
+    if access is None:
+        yield None
+        return
+    with access.attempt(started["attempt_id"], calls_folder(bench, place, started["attempt"])) as model:
+        yield model
+
+
+def _stopped_by_budget(agent_sweep: AgentSweep) -> dict[str, Any]:
+    agent = agent_sweep.agent
+    return {
+        "outcome": AttemptOutcome.BUDGET_STOP.value,
+        "outcome_detail": (
+            f"the budget of {agent_sweep.sweep.name} ({agent_sweep.sweep.budget_usd} US dollars) has not the "
+            f"{agent.max_cost_usd} that an attempt of {agent.name} may cost"
+        ),
+    }
 
 
 def _require_room(bench: Workbench) -> None:
@@ -119,5 +185,6 @@ def _ended(bench: Workbench, result: AttemptResult) -> dict[str, Any]:
         "patch_bytes": len(result.patch or b""),
         "files_changed": result.files_changed,
         "transcript_sha256": bench.lake.blobs.put(result.transcript) if result.transcript else None,
-        "flags": list(result.flags),
+        "flags": [flag.value for flag in result.flags],
+        **usage_columns(result.evidence),
     }

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
 
 from evalpipe.agents import Instances
 from evalpipe.config import ConfigError, Problem, RunnerConfig, Workspace, machine_network
@@ -33,15 +33,23 @@ def utc_now() -> dt.datetime:
     return dt.datetime.now(dt.UTC)
 
 
-Advance = Callable[[], None]
+class Advance(Protocol):
+    """Moves a progress display on by so many steps, and shows beside them what else is to be seen."""
+
+    def __call__(self, steps: int = 1, note: str = "") -> None: ...
+
+
 Progress = Callable[[str, int], AbstractContextManager[Advance]]
-"""Opens a progress display of a label and a number of steps; each call of what it gives is one step."""
+"""Opens a progress display of a label and a number of steps."""
 
 
 @contextmanager
 def no_progress(label: str, steps: int) -> Iterator[Advance]:
     """Show nothing: runs that Dagster launched report by their events."""
-    yield lambda: None
+
+    def advance(steps: int = 1, note: str = "") -> None: ...
+
+    yield advance
 
 
 @dataclass
@@ -91,8 +99,12 @@ class Workbench:
 
     def needed_images(self) -> set[str] | None:
         """Every image that a row of this workspace or a frozen set names; None when a set cannot be read."""
-        rows = self.lake.read("task_images").column("image_digest").to_pylist()
-        needed = {str(digest) for digest in rows if digest is not None}
+        needed = {
+            str(digest)
+            for table in ("task_images", "agent_images")
+            for digest in self.lake.read(table).column("image_digest").to_pylist()
+            if digest is not None
+        }
         try:
             for folder in frozen_sets(self.workspace.task_sets_dir):
                 needed |= {task.environment.image_digest for task in load_task_set(folder).tasks.values()}

@@ -1,8 +1,11 @@
 """Before the first attempt of an agent on an image: is the sandbox what the manifest will say?"""
 
 import hashlib
+import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 from evalpipe.agents import HistoryKind
 from evalpipe.agents.instance import Instance
@@ -12,8 +15,8 @@ from evalpipe.lake import Row
 from evalpipe.manifest import ProbeRecord
 from evalpipe.runners import RunStatus
 from evalpipe.runners.suite import run_suite
+from evalpipe.stages.agent_programs import agent_environment
 from evalpipe.stages.bench import Workbench, frozen_runner, runner_for
-from evalpipe.stages.images import environment_of_task
 from evalpipe.stages.sweeps import AgentSweep
 from evalpipe.tasks import Task, hidden_paths
 
@@ -88,9 +91,9 @@ def _look(bench: Workbench, agent_sweep: AgentSweep, tasks: Sequence[Task], labe
     host_file = bench.workspace.state_dir / "not-for-any-box"
     host_file.parent.mkdir(parents=True, exist_ok=True)
     host_file.touch()
-    environment = environment_of_task(bench, oldest)
+    environment = agent_environment(bench, agent_sweep.agent, oldest)
     mine = {**labels, "purpose": "probe"}
-    with ScratchObjects(mirror) as scratch:
+    with ScratchObjects(mirror) as scratch, _share(agent_sweep) as share:
         found = probe(
             bench.sandbox,
             environment,
@@ -100,9 +103,20 @@ def _look(bench: Workbench, agent_sweep: AgentSweep, tasks: Sequence[Task], labe
             agent_sweep.limits(),
             mine,
             isolated=bench.sandbox.name == "docker",
+            share=share,
         )
     findings = [f"{finding.fault.value}: {finding.evidence}" for finding in found]
     return [*findings, *_test_command(bench, agent_sweep, mirror, oldest, instance, environment, mine)]
+
+
+@contextmanager
+def _share(agent_sweep: AgentSweep) -> Iterator[Path | None]:
+    """A folder as the attempts of an agent with a model have one, without the socket in it."""
+    if agent_sweep.agent.provider is None:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="evalpipe-") as folder:
+        yield Path(folder)
 
 
 def _test_command(

@@ -8,25 +8,32 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalpipe.agents import Adapter, PatchReplay, PatchScript
-from evalpipe.config import AgentConfig, SweepConfig
+from evalpipe.agents import PatchScript
+from evalpipe.agents.watch import AttemptWatch
+from evalpipe.config import PROGRAM_FORMS, AgentConfig, SweepConfig
+from evalpipe.gateway import OpenAttempt
 from evalpipe.lake import write_atomically
 from evalpipe.manifest import (
     AgentRecord,
     EnvironmentRecord,
     Manifest,
     ProbeRecord,
+    ProgramRecord,
     TaskSetRecord,
     build_manifest,
     configuration_digest,
     manifest_bytes,
     read_manifest,
     with_probes,
+    with_program,
 )
 from evalpipe.manifest.canonical import canonical_text
 from evalpipe.sandbox import Limits, ProcessSandbox, Sandbox
 from evalpipe.stages.bench import Workbench
 from evalpipe.tasks import LoadedTaskSet, PromptMode, load_task_set
+
+TRANSCRIPT_BYTES = 16 * 1024**2
+"""What is kept of an agent's output, from its end: programs write some megabytes, and a loop writes without end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +87,20 @@ class AgentSweep:
 
     def limits(self) -> Limits:
         limits = self.sweep.limits
-        return Limits(limits.timeout_s, memory_bytes=limits.memory, cpus=limits.cpus, pids=limits.pids)
+        return Limits(
+            limits.timeout_s,
+            memory_bytes=limits.memory,
+            cpus=limits.cpus,
+            pids=limits.pids,
+            output_bytes=TRANSCRIPT_BYTES,
+        )
+
+    def watch(self, model: OpenAttempt | None) -> AttemptWatch | None:
+        """What looks at an attempt while it runs; nothing needs to where evalpipe itself replays a patch."""
+        limits = self.sweep.limits
+        if not runs_a_program(self.agent):
+            return None
+        return AttemptWatch(limits.timeout_s, limits.silence_s, model, limits.count_rate_limit_waits)
 
 
 def sample_names(sweep: SweepConfig) -> list[str]:
@@ -100,16 +120,9 @@ def load_sweep_task_set(bench: Workbench, sweep: SweepConfig) -> LoadedTaskSet:
     return load_task_set(bench.workspace.task_sets_dir / sweep.task_set)
 
 
-def adapter_for(bench: Workbench, agent: AgentConfig, task_set: LoadedTaskSet) -> Adapter:
-    """The adapter of an agent. Raises ScriptError when its script cannot be used."""
-    match agent.adapter:
-        case "reference":
-            return PatchReplay(lambda assignment: task_set.gold_patch(assignment.task.task_id))
-        case "empty":
-            return PatchReplay(lambda assignment: b"")
-        case "scripted":
-            assert agent.script is not None  # the configuration model requires it
-            return PatchReplay(PatchScript.read(bench.workspace.resolve(agent.script)).choose)
+def runs_a_program(agent: AgentConfig) -> bool:
+    """Whether something of an agent's own runs in the box, that may call a model, hang or fail."""
+    return agent.adapter == "command" or agent.adapter in PROGRAM_FORMS
 
 
 def configuration_key(manifest: Mapping[str, Any]) -> str:
@@ -158,12 +171,19 @@ def find_agent_sweep(bench: Workbench, sweep: SweepConfig, agent: AgentConfig, t
     return AgentSweep(sweep, agent, task_set, manifests)
 
 
-def record_manifests(bench: Workbench, agent_sweep: AgentSweep, probes: Mapping[str, ProbeRecord]) -> None:
+def record_manifests(
+    bench: Workbench,
+    agent_sweep: AgentSweep,
+    probes: Mapping[str, ProbeRecord],
+    program: ProgramRecord | None = None,
+) -> None:
     """Write each manifest that is not there yet, with the probe of each image where probes were made.
 
-    A file is never replaced: another configuration is another file.
+    `program` is the agent's program as it was installed. A file is never replaced: another configuration is another
+    file.
     """
-    for mode, manifest in agent_sweep.manifests.items():
+    for mode, configured in agent_sweep.manifests.items():
+        manifest = configured if program is None else with_program(configured, program)
         folder = _manifest_folder(bench, agent_sweep.sweep.name, agent_sweep.agent.name, mode)
         path = folder / f"{configuration_digest(manifest)[:16]}.json"
         if not path.exists():
@@ -201,6 +221,7 @@ def _manifest(
     isolation: _Isolation,
     run_id: str,
 ) -> Manifest:
+    watched = runs_a_program(agent)
     return build_manifest(
         run_id=run_id,
         created_at=bench.clock(),
@@ -223,9 +244,12 @@ def _manifest(
             memory_limit=sweep.limits.memory,
             pids_limit=sweep.limits.pids,
             history=sweep.history,
+            silence_s=sweep.limits.silence_s if watched else None,
+            count_rate_limit_waits=sweep.limits.count_rate_limit_waits if watched else None,
         ),
         samples_per_task=sweep.samples,
         priced=sweep.currency is not None,
         region=sweep.region,
         currency=sweep.currency,
+        provider_url=None if agent.provider is None else bench.workspace.load_provider(agent.provider).base_url,
     )

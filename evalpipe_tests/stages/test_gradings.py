@@ -8,11 +8,11 @@ import pytest
 
 from evalpipe.grading import verdict_key
 from evalpipe.sandbox import EngineFault
+from evalpipe.stages.agent_programs import adapter_for
 from evalpipe.stages.calibrating import calibrate_task, calibration_rows, is_calibrated
 from evalpipe.stages.gradings import AttemptMissing, grade_sample
 from evalpipe.stages.reporting import gather_results
 from evalpipe.stages.sweeps import (
-    adapter_for,
     load_sweep_task_set,
     sample_keys,
 )

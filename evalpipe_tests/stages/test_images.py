@@ -335,7 +335,7 @@ def test_interrupt_ends_the_builds_that_run_and_begins_no_other(
 
     @contextmanager
     def interrupting(label: str, steps: int) -> Iterator[Advance]:
-        def advance() -> None:
+        def advance(steps: int = 1, note: str = "") -> None:
             raise KeyboardInterrupt
 
         yield advance

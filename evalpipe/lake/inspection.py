@@ -68,16 +68,21 @@ def inspect_table(table: str, path: Path, names: TableNames) -> LakeFault | None
     except LakeError as error:
         return LakeFault(LakeFaultKind.UNREADABLE_TABLE, path, str(error))
     for column in rows.schema:
-        values = rows.column(column.name)
-        if pa.types.is_list(column.type) and pa.types.is_string(column.type.value_type):
-            values = pc.list_flatten(values)
-        elif not pa.types.is_string(column.type):
-            continue
-        digests = {str(one) for one in pc.unique(values).to_pylist() if one and _DIGEST.fullmatch(one)}
+        digests = {text for text in _texts(rows, column) if _DIGEST.fullmatch(text)}
         names.anything |= digests
         if column.name.endswith("_sha256"):
             names.blobs |= digests
     return None
+
+
+def _texts(rows: pa.Table, column: "pa.Field[pa.DataType]") -> set[str]:
+    """The texts in a column of texts or of lists of them."""
+    values = rows.column(column.name)
+    if pa.types.is_string(column.type):
+        return {str(text) for text in values.unique().to_pylist() if text is not None}
+    if pa.types.is_list(column.type) and pa.types.is_string(column.type.value_type):
+        return {str(text) for text in pc.list_flatten(values).to_pylist() if text is not None}
+    return set()
 
 
 def inspect_blob(path: Path) -> LakeFault | None:

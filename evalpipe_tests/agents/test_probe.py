@@ -128,7 +128,7 @@ def test_a_probe_that_cannot_write_says_so(process_place: Place) -> None:
     class Dead:
         """A sandbox in which nothing runs."""
 
-        def open(self, environment: str, limits: Limits, labels: dict[str, str]) -> object:
+        def open(self, environment: str, limits: Limits, labels: dict[str, str], *, share: Path | None) -> object:
             return process_place.sandbox.open(environment, Limits(0.01), labels)
 
     found = probe(

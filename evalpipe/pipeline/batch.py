@@ -74,7 +74,7 @@ def run_batch(
                         _log_done(context, key, done.result())
                     elif isinstance(error, Exception):
                         failed[key] = _reason(error)
-                        context.log.warning(f"{key}: {failed[key]}")
+                        _log_failed(context, key, failed[key])
                     else:
                         raise error
                     advance(1, note())
@@ -130,7 +130,9 @@ class _Batch:
 
 
 def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, PartitionFailed) else f"{type(error).__name__}: {error}"
+    # An error of evalpipe's own modules speaks to the user; of any other the type says half of it.
+    own = type(error).__module__.startswith("evalpipe.")
+    return str(error) if own else f"{type(error).__name__}: {error}"
 
 
 def _log_done(context: dg.AssetExecutionContext, key: str, done: PartitionDone) -> None:
@@ -142,6 +144,16 @@ def _log_done(context: dg.AssetExecutionContext, key: str, done: PartitionDone) 
             tags={"dagster/data_version": done.data_version},
         )
     )
+
+
+def _log_failed(context: dg.AssetExecutionContext, key: str, reason: str) -> None:
+    # The page of a partition shows its observations, and of a failed run no more than a link.
+    context.log_event(
+        dg.AssetObservation(
+            asset_key=context.asset_key, partition=key, metadata={"not_done_because": dg.MetadataValue.text(reason)}
+        )
+    )
+    context.log.warning(f"{key}: {reason}")
 
 
 BatchResults = Iterator[dg.MaterializeResult[Any]]

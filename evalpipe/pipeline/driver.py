@@ -34,8 +34,9 @@ from evalpipe.stages.sweeps import AgentSweep, SampleKey, load_sweep_task_set, o
 from evalpipe.stages.validating import ValidationPass
 from evalpipe.tasks import Sampling
 
-OWNER_TAG = "evalpipe/owner"
-"""On every run of a driver: the process that it runs in, so that a later one knows whether that is still there."""
+OWNER_TAG = ".dagster/evalpipe_owner"
+"""On every run of a driver: the process that it runs in, so that a later one knows whether that is still there. The UI
+hides tags with this prefix."""
 
 FREE_BYTES_FLOOR = 16 * 1024**2
 """Below this no job starts: Dagster's database and a table of the lake must have a place."""

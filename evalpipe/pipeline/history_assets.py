@@ -9,6 +9,7 @@ import dagster as dg
 from evalpipe.config import RepositoryConfig
 from evalpipe.environments import BuildStatus
 from evalpipe.pipeline.batch import BatchResults, PartitionDone, PartitionFailed, end_batch, run_batch
+from evalpipe.pipeline.metadata import columns_of, series
 from evalpipe.pipeline.partitions import CANDIDATE_PASSES, CANDIDATES, checked_keys, repositories_partitions
 from evalpipe.reports import funnel_markdown
 from evalpipe.stages.bench import Workbench
@@ -18,7 +19,8 @@ from evalpipe.stages.mining import mine_repository, mining_funnel, stored_valida
 from evalpipe.stages.validating import ValidationPass, validate_candidate, validation_limits
 from evalpipe.stages.validation_rows import is_test, summaries
 
-GROUP = "history"
+# Groups are listed by name in the UI: this one comes before `frozen_sets` and `sweep_…`.
+GROUP = "candidates"
 VALIDATION_BATCH = 40
 Bench = dg.ResourceParam[Workbench]
 
@@ -43,18 +45,25 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
     """The four assets over the repositories of the workspace."""
     partitions = repositories_partitions(repositories)
 
-    @dg.asset(partitions_def=partitions, group_name=GROUP, kinds={"git", "parquet"})
+    @dg.asset(
+        partitions_def=partitions,
+        group_name=GROUP,
+        kinds={"git", "parquet"},
+        metadata=columns_of("candidate_commits"),
+    )
     def candidate_commits(context: dg.AssetExecutionContext, bench: Bench) -> dg.MaterializeResult[Any]:
         """Every mainline change of a repository, kept as a candidate or rejected with one typed reason."""
         mined = mine_repository(bench, repositories[context.partition_key])
         context.instance.add_dynamic_partitions(str(CANDIDATES.name), checked_keys(mined.kept))
         for warning in mined.warnings:
             context.log.warning(warning)
+        funnel = mining_funnel(mined)
         return dg.MaterializeResult(
             metadata={
                 "changes": mined.changes,
                 "kept": len(mined.kept),
-                "funnel": dg.MetadataValue.md(funnel_markdown(mining_funnel(mined), [])),
+                "funnel": dg.MetadataValue.md(funnel_markdown(funnel, [])),
+                **series("reason", {name: count for name, count in funnel if count}),
                 "warnings": dg.MetadataValue.md("\n".join(f"- {warning}" for warning in mined.warnings)),
             }
         )
@@ -65,6 +74,7 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
         kinds={"docker", "parquet"},
         deps=[candidate_commits],
         pool="images",
+        metadata=columns_of("task_images"),
     )
     def task_images(context: dg.AssetExecutionContext, config: ImageOptions, bench: Bench) -> dg.MaterializeResult[Any]:
         """The environments in which a repository's candidates run: build key, image digest, build log."""
@@ -85,6 +95,7 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
         backfill_policy=dg.BackfillPolicy.multi_run(VALIDATION_BATCH),
         output_required=False,
         pool="boxes",
+        metadata=columns_of("validation_runs"),
     )
     def validation_runs(context: dg.AssetExecutionContext, config: ValidationOptions, bench: Bench) -> BatchResults:
         """Both sides of each candidate, and the after side under stress: one row for each test outcome."""
@@ -127,6 +138,7 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
         group_name=GROUP,
         kinds={"parquet"},
         deps=[dg.AssetDep(validation_runs, partition_mapping=dg.AllPartitionMapping())],
+        metadata=columns_of("validated_tasks"),
     )
     def validated_tasks(context: dg.AssetExecutionContext, bench: Bench) -> dg.MaterializeResult[Any]:
         """One verdict and one reason for each candidate, with its fail-to-pass and pass-to-pass tests."""
@@ -135,7 +147,7 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
         return dg.MaterializeResult(
             metadata={
                 "candidates": len(rows),
-                **{f"class_{name}": count for name, count in funnel},
+                **series("class", dict(funnel)),
                 "funnel": dg.MetadataValue.md(funnel_markdown([], funnel)),
             }
         )

@@ -10,6 +10,7 @@ import dagster as dg
 
 from evalpipe.config import AgentConfig, SweepConfig
 from evalpipe.pipeline.history_assets import Bench
+from evalpipe.pipeline.metadata import columns_of, series
 from evalpipe.pipeline.sweep_assets import graded_keys, group_of
 from evalpipe.reports import SweepResults, category_markdown, scoreboard_markdown, scoreboard_png, summary
 from evalpipe.stages.reporting import gather_results, report_path, write_report
@@ -20,7 +21,13 @@ def report_assets(sweep: SweepConfig, agents: Mapping[str, AgentConfig]) -> list
     graded = [dg.AssetDep(key, partition_mapping=dg.AllPartitionMapping()) for key in graded_keys(sweep)]
     group = group_of(sweep.name)
 
-    @dg.asset(key=[sweep.name, "category_report"], group_name=group, kinds={"parquet"}, deps=graded)
+    @dg.asset(
+        key=[sweep.name, "category_report"],
+        group_name=group,
+        kinds={"parquet"},
+        deps=graded,
+        metadata=columns_of("category_report"),
+    )
     def category_report(bench: Bench) -> dg.MaterializeResult[Any]:
         """Pass@1 of each agent in each category, and the total weighted by the team's workload."""
         results = gather_results(bench, sweep, dict(agents))
@@ -30,14 +37,26 @@ def report_assets(sweep: SweepConfig, agents: Mapping[str, AgentConfig]) -> list
             results, {"rows": len(rows), "table": dg.MetadataValue.md(category_markdown(results))}, str(path)
         )
 
-    @dg.asset(key=[sweep.name, "agent_comparison"], group_name=group, kinds={"parquet"}, deps=graded)
+    @dg.asset(
+        key=[sweep.name, "agent_comparison"],
+        group_name=group,
+        kinds={"parquet"},
+        deps=graded,
+        metadata=columns_of("agent_comparison"),
+    )
     def agent_comparison(bench: Bench) -> dg.MaterializeResult[Any]:
         """The comparisons that the sweep fixed beforehand: paired differences, adjusted for their number."""
         results = gather_results(bench, sweep, dict(agents))
         rows = [{"sweep": sweep.name, **row} for row in summary(results)["comparisons"]]
         path = bench.lake.write("agent_comparison", rows, sweep.name)
         table = "\n".join(f"- {row['first']} and {row['second']} ({row['mode']}): {row['verdict']}" for row in rows)
-        return _result(results, {"rows": len(rows), "table": dg.MetadataValue.md(table)}, str(path))
+        numbers = {
+            f"{row['first']}_minus_{row['second']}_{row['mode']}": float(row["difference"])
+            for row in rows
+            if row["difference"] is not None
+        }
+        metadata = {"rows": len(rows), "table": dg.MetadataValue.md(table), **series("difference", numbers)}
+        return _result(results, metadata, str(path))
 
     @dg.asset(
         key=[sweep.name, "evaluation_report"],
@@ -49,16 +68,17 @@ def report_assets(sweep: SweepConfig, agents: Mapping[str, AgentConfig]) -> list
         """The report of the sweep: one HTML file that opens offline."""
         results = gather_results(bench, sweep, dict(agents))
         path = write_report(report_path(bench, sweep.name).parent, results)
-        rates = {
-            f"pass_at_1_{row['agent']}_{row['mode']}".replace("-", "_"): float(row["pass_at_1"])
-            for row in summary(results)["agents"]
-            if row["pass_at_1"] is not None
+        agents_said = summary(results)["agents"]
+        named = {f"{row['agent']}_{row['mode']}": row for row in agents_said if row["pass_at_1"] is not None}
+        numbers = {
+            **series("pass_at_1", {name: float(row["pass_at_1"]) for name, row in named.items()}),
+            **series("invalid_samples", {name: row["samples_invalid"] for name, row in named.items()}),
         }
         board = scoreboard_markdown(results)
         if picture := scoreboard_png(results):
             data = base64.b64encode(picture).decode("ascii")
             board += f"\n\n![pass@1 with intervals](data:image/png;base64,{data})"
-        return _result(results, {"scoreboard": dg.MetadataValue.md(board), **rates}, str(path))
+        return _result(results, {"scoreboard": dg.MetadataValue.md(board), **numbers}, str(path))
 
     return [category_report, agent_comparison, evaluation_report]
 

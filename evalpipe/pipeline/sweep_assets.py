@@ -14,6 +14,7 @@ from evalpipe.lake import Row
 from evalpipe.pipeline.batch import BatchResults, PartitionDone, PartitionFailed, end_batch, run_batch
 from evalpipe.pipeline.history_assets import Bench
 from evalpipe.pipeline.jobs import dagster_name
+from evalpipe.pipeline.metadata import attempt_metadata, columns_of, verdict_metadata
 from evalpipe.pipeline.partitions import sample_partitions
 from evalpipe.pipeline.task_set_assets import TaskSetAssets
 from evalpipe.sandbox import DiskFull
@@ -25,6 +26,7 @@ from evalpipe.stages.calibrating import calibration_rows, is_calibrated
 from evalpipe.stages.gradings import grade_sample
 from evalpipe.stages.model_access import open_model_access
 from evalpipe.stages.probing import ProbeFailed, probe_images, probe_records
+from evalpipe.stages.reporting import report_path
 from evalpipe.stages.sweeps import AgentSweep, SampleKey, open_agent_sweep, record_manifests
 
 # Two different sizes: stages with equal partitions and equal policies share a run, and then one failed attempt
@@ -47,15 +49,20 @@ class AttemptOptions(dg.Config):
         return (not self.tasks or key.task_id in self.tasks) and (not self.samples or key.sample in self.samples)
 
 
-def group_of(sweep: str) -> str:
-    """Dagster's group of a sweep."""
-    return f"sweep_{dagster_name(sweep)}"
+def group_of(sweep: str, agent: str | None = None) -> str:
+    """Dagster's group of an agent in a sweep, or of the sweep's reports.
+
+    The graph of the UI shows the last part of an asset's key alone, which every agent has: the group tells them apart.
+    Groups are listed by name, and these names put them in the order of the pipeline.
+    """
+    part = "report" if agent is None else f"agent_{dagster_name(agent)}"
+    return f"sweep_{dagster_name(sweep)}__{part}"
 
 
 def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) -> list[dg.AssetsDefinition]:
     """The two assets of one agent in one sweep: agent_runs and graded_results, partitioned by task and sample."""
     partitions = sample_partitions(sweep, of_set.tasks)
-    group = group_of(sweep.name)
+    group = group_of(sweep.name, agent.name)
 
     @dg.asset(
         key=[sweep.name, agent.name, "agent_runs"],
@@ -67,7 +74,8 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
         code_version=digest(agent),
         output_required=False,
         pool=f"agent_{agent.name}",
-        description=f"Attempts of {agent.name} ({agent.adapter}). What is finished is never repeated.",
+        metadata=columns_of("agent_runs"),
+        description=f"Attempts of {_in_words(agent)}. What is finished is never repeated.",
     )
     def agent_runs(context: dg.AssetExecutionContext, config: AttemptOptions, bench: Bench) -> BatchResults:
         part = open_agent_sweep(bench, sweep, agent, context.run.run_id)
@@ -85,7 +93,7 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
                 with tally.running():
                     row, new = run_sample(bench, part, adapter, sample, context.run.run_id, labels, access)
                 tally.add(row, new=new)
-                return _attempted(row)
+                return _attempted(bench, row)
 
             keys = [key for key in context.partition_keys if config.wants(_sample_key(key))]
             workers = bench.boxes_at_once([part.limits()])
@@ -101,7 +109,8 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
         backfill_policy=dg.BackfillPolicy.multi_run(GRADING_BATCH),
         output_required=False,
         pool="boxes",
-        description=f"Verdicts on the attempts of {agent.name}, with the evidence of each test. Runs no agent.",
+        metadata=columns_of("graded_results"),
+        description=f"Verdicts on the attempts of {_in_words(agent)}, with the evidence of each test. Runs no agent.",
     )
     def graded_results(context: dg.AssetExecutionContext, bench: Bench) -> BatchResults:
         part = open_agent_sweep(bench, sweep, agent, context.run.run_id)
@@ -112,15 +121,8 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
         def work(key: str, labels: dict[str, str]) -> PartitionDone:
             row, _ = grade_sample(bench, part, _sample_key(key), labels, not_before=not_before)
             verdicts[row["verdict"]] += 1
-            return PartitionDone(
-                f"{row['attempt_id']}:{row['verdict']}",
-                {
-                    "verdict": dg.MetadataValue.text(row["verdict"]),
-                    "resolved": dg.MetadataValue.bool(row["resolved"]),
-                    "fail_to_pass": dg.MetadataValue.text(f"{row['fail_to_pass_passed']}/{row['fail_to_pass_total']}"),
-                    "pass_to_pass": dg.MetadataValue.text(f"{row['pass_to_pass_passed']}/{row['pass_to_pass_total']}"),
-                },
-            )
+            metadata = verdict_metadata(report_path(bench, sweep.name), row)
+            return PartitionDone(f"{row['attempt_id']}:{row['verdict']}", metadata)
 
         keys = context.partition_keys
         workers = bench.boxes_at_once(map(limits_of, part.task_set.tasks.values()))
@@ -131,29 +133,27 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
     return [agent_runs, graded_results]
 
 
-def _attempted(row: Row) -> PartitionDone:
+def _attempted(bench: Workbench, row: Row) -> PartitionDone:
     """What a partition says of the attempt that stands for it. Raises PartitionFailed where none counts."""
     outcome = AttemptOutcome(row["outcome"])
     if outcome is AttemptOutcome.DISK_FULL:
         raise DiskFull(row["outcome_detail"])
     if not OUTCOME_RULES[outcome].counts:
         raise PartitionFailed(f"{outcome.value}: {row['outcome_detail']}")
-    used = ("model_calls", "input_tokens", "output_tokens", "cost_usd", "rate_limit_wait_s")
-    return PartitionDone(
-        f"{row['attempt_id']}:{row['patch_sha256']}",
-        {
-            "outcome": dg.MetadataValue.text(row["outcome"]),
-            "seconds": dg.MetadataValue.float(row["attempt_seconds"] or 0.0),
-            "patch_bytes": dg.MetadataValue.int(row["patch_bytes"]),
-            "files_changed": dg.MetadataValue.int(row["files_changed"]),
-            **{name: dg.MetadataValue.float(float(row[name])) for name in used if row.get(name) is not None},
-        },
-    )
+    return PartitionDone(f"{row['attempt_id']}:{row['patch_sha256']}", attempt_metadata(bench.lake, row))
 
 
 def graded_keys(sweep: SweepConfig) -> Sequence[dg.AssetKey]:
     """Keys of the graded results of every agent of a sweep."""
     return [dg.AssetKey([sweep.name, agent, "graded_results"]) for agent in sweep.agents]
+
+
+def _in_words(agent: AgentConfig) -> str:
+    """An agent as a reader of the UI would ask for it."""
+    said = f"{agent.name} ({agent.description})" if agent.description else f"{agent.name} ({agent.adapter})"
+    if agent.model == "none":
+        return said
+    return f"{said}: {agent.scaffold} {agent.scaffold_version} with {agent.model} {agent.model_version}"
 
 
 def _sample_key(key: str) -> SampleKey:

@@ -12,12 +12,13 @@ from evalpipe.config import RepositoryConfig
 from evalpipe.grading import limits_of
 from evalpipe.pipeline.batch import BatchResults, PartitionDone, PartitionFailed, end_batch, run_batch
 from evalpipe.pipeline.history_assets import Bench
+from evalpipe.pipeline.metadata import columns_of
 from evalpipe.pipeline.partitions import task_partitions
 from evalpipe.stages.calibrating import calibrate_task, calibration_rows, is_calibrated
 from evalpipe.stages.freezing import FreezeOutcome, freeze_task_set
 from evalpipe.tasks import LoadedTaskSet, Sampling, load_task_set
 
-GROUP = "task_sets"
+GROUP = "frozen_sets"
 CALIBRATION_BATCH = 20
 PREFIX = "task_sets"
 LEFT_OUT = "left_out"
@@ -80,6 +81,7 @@ def task_set_assets(folder: Path, *, with_history: bool) -> TaskSetAssets:
         backfill_policy=dg.BackfillPolicy.multi_run(CALIBRATION_BATCH),
         output_required=False,
         pool="boxes",
+        metadata=columns_of("calibration"),
         description="Each task's reference patch and the empty patch, graded three times by the path of every attempt.",
     )
     def calibration(context: dg.AssetExecutionContext, bench: Bench) -> BatchResults:

@@ -13,7 +13,7 @@ import dagster as dg
 import pytest
 
 from evalpipe.config import Workspace
-from evalpipe.lake import write_atomically
+from evalpipe.lake import SCHEMAS, write_atomically
 from evalpipe.pipeline.assembly import build_definitions
 from evalpipe.tasks import TaskWithPatches, freeze, load_task_set
 from evalpipe_tests.pipeline.stations import Walk
@@ -52,10 +52,14 @@ def test_the_assets_of_this_repository(repository_workspace: Workspace) -> None:
     stages = [f"demo/{agent}/{stage}" for agent in AGENTS for stage in ("agent_runs", "graded_results")]
     reports = [f"demo/{name}" for name in ("category_report", "agent_comparison", "evaluation_report")]
     groups = {
-        **dict.fromkeys(HISTORY, "history"),
-        **dict.fromkeys(("task_sets/demo", "task_sets/demo/calibration"), "task_sets"),
-        **dict.fromkeys((*stages, *reports), "sweep_demo"),
+        **dict.fromkeys(HISTORY, "candidates"),
+        **dict.fromkeys(("task_sets/demo", "task_sets/demo/calibration"), "frozen_sets"),
+        **{name: f"sweep_demo__agent_{name.split('/')[1]}" for name in stages},
+        **dict.fromkeys(reports, "sweep_demo__report"),
     }
+    # The UI lists groups by name: in the order of the pipeline.
+    assert sorted(set(groups.values()))[:2] == ["candidates", "frozen_sets"]
+    assert max(groups.values()) == "sweep_demo__report"
     nodes = {node.key.to_user_string(): node for node in graph.asset_nodes}
     assert {name: node.group_name for name, node in nodes.items()} == groups
     kinds = {name: set(node.kinds) for name, node in nodes.items()}
@@ -66,6 +70,10 @@ def test_the_assets_of_this_repository(repository_workspace: Workspace) -> None:
     for name, node in nodes.items():
         assert node.description, name
         assert node.kinds, name
+        if "parquet" in node.kinds:
+            columns = node.metadata["dagster/column_schema"]
+            assert isinstance(columns, dg.TableSchema), name
+            assert [column.name for column in columns.columns] == SCHEMAS[name.rpartition("/")[2]].names
 
 
 def test_the_lineage_goes_from_the_history_to_the_report(repository_workspace: Workspace) -> None:

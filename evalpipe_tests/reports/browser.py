@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -91,6 +92,35 @@ class Browser:
             errors=tuple(one["entry"]["text"] for one in logged),
             picture=base64.b64decode(shot["data"]),
         )
+
+    def visit(self, url: str, *, width: int = 1440, height: int = 900) -> None:
+        """Open a page that goes on by itself: what is to be there is waited for with `wait_for`."""
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self._call("Emulation.setDeviceMetricsOverride", metrics)
+        self._events.clear()
+        self._call("Page.navigate", {"url": url})
+
+    def evaluate(self, expression: str) -> Any:
+        """The value of a JavaScript expression in the page."""
+        answer = self._call("Runtime.evaluate", {"expression": expression, "returnByValue": True})
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def text(self) -> str:
+        """What the page says now, as a reader would copy it."""
+        return str(self.evaluate("document.body ? document.body.innerText : ''"))
+
+    def wait_for(self, *texts: str, timeout_s: float = 60) -> float:
+        """Wait until the page says all of `texts`; returns the seconds that it took."""
+        started = time.monotonic()
+        while missing := [text for text in texts if text not in (said := self.text())]:
+            assert time.monotonic() < started + timeout_s, f"not within {timeout_s} s: {missing} in\n{said}"
+            time.sleep(0.1)
+        return time.monotonic() - started
+
+    def picture(self) -> bytes:
+        """What the window shows, as a PNG."""
+        return base64.b64decode(self._call("Page.captureScreenshot", {"format": "png"})["data"])
 
     def _call(self, method: str, parameters: dict[str, Any] | None = None) -> dict[str, Any]:
         self._last += 1

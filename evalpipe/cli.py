@@ -20,7 +20,7 @@ import click
 
 from evalpipe import console
 from evalpipe.cli_issues import issues
-from evalpipe.cli_operations import lake
+from evalpipe.cli_operations import lake, sweep
 from evalpipe.cli_results import compare, plan, report
 from evalpipe.cli_tasks import freeze, prompts, tasks
 from evalpipe.cli_workspace import (
@@ -291,6 +291,7 @@ cli.add_command(lake)
 cli.add_command(plan)
 cli.add_command(prompts)
 cli.add_command(report)
+cli.add_command(sweep)
 cli.add_command(tasks)
 
 

@@ -20,6 +20,29 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 @click.group()
+def sweep() -> None:
+    """The sweeps of a team: the one of a new quarter is made from the last one."""
+
+
+@sweep.command()
+@click.argument("name")
+@click.option("--from", "earlier", required=True, metavar="OLD", help="The sweep to copy.")
+@click.pass_obj
+def new(workspace: Path | None, name: str, earlier: str) -> None:
+    """Write data/sweeps/NAME.yaml as a copy of OLD over the task set NAME; comments stay, no file is overwritten."""
+    from evalpipe.config import find_workspace
+    from evalpipe.config.next_sweep import write_next_sweep
+
+    found = find_workspace(workspace)
+    path = write_next_sweep(found, name, earlier)
+    click.echo(found.shown(path))
+    is_frozen = (found.task_sets_dir / name / "task_set.json").exists()
+    step = f"evalpipe plan {name}" if is_frozen else f"evalpipe freeze {name}"
+    console.note(f"next: check agents, cutoffs and comparisons in it, then `{step}`")
+    console.note(f"`archived: true` in data/sweeps/{earlier}.yaml takes {earlier} out of the UI and keeps its results")
+
+
+@click.group()
 def lake() -> None:
     """The folder data/lake: whether it is whole, and what in it nothing needs any more."""
 

@@ -69,3 +69,13 @@ def test_a_restored_backup_is_the_workspace_that_it_was(finished: Walk, tmp_path
     assert restored.succeed("status", "--json").json()["next_steps"] == []
     assert tiny.gate.begun() == begun
     assert {path: path.read_bytes() for path in rows} == rows
+
+
+def test_the_next_sweep_is_written_once_and_the_next_step_named(copied: Copied, mined: Walk) -> None:
+    tiny = copied(mined)
+    done = tiny.succeed("sweep", "new", "next", "--from", "small")
+    assert done.out == "data/sweeps/next.yaml\n"
+    assert "evalpipe freeze next" in done.err
+    again = tiny.call("sweep", "new", "next", "--from", "small")
+    assert (again.code, again.out) == (2, "")
+    assert "is not overwritten" in again.err

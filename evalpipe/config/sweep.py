@@ -8,7 +8,18 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from evalpipe.config.problems import did_you_mean
-from evalpipe.config.values import ConfigModel, Count, Currency, Memory, Positive, Slug, Text, refuse
+from evalpipe.config.values import (
+    ConfigModel,
+    Count,
+    Currency,
+    Memory,
+    Positive,
+    Rate,
+    Slug,
+    Text,
+    TimeZone,
+    refuse,
+)
 
 Category = Literal["single_file_repair", "multi_file_feature", "dependency_chore", "other"]
 PromptMode = Literal["original", "terse"]
@@ -46,6 +57,9 @@ class SweepConfig(ConfigModel):
         default=None, description="share of each category in the team's own work; must add up to 1"
     )
     decision: Text = Field(description="the decision that the result informs, in a sentence")
+    smallest_difference: Rate | None = Field(
+        default=None, description="smallest difference of pass@1 that matters to the decision: 0.1 is 10 points"
+    )
     comparisons: tuple[tuple[Slug, Slug], ...] = Field(
         default=(), description="pairs of agents to compare, fixed beforehand"
     )
@@ -66,6 +80,7 @@ class SweepConfig(ConfigModel):
     usd_rate: Positive | None = Field(
         default=None, description="what one US dollar costs in that currency, because costs are measured in dollars"
     )
+    time_zone: TimeZone = Field(default="UTC", description="the time zone of its quarterly rerun, as Europe/Berlin")
     archived: bool = Field(
         default=False, description="whether the sweep is left out of Dagster; its rows stay readable"
     )

@@ -3,12 +3,15 @@
 import hashlib
 import json
 import re
+import zoneinfo
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
+
+from evalpipe.config.problems import did_you_mean
 
 SLUG_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,39}$"
 SLUG_RULE = "1 to 40 of a-z, 0-9, _ and -, beginning with a letter or digit"
@@ -75,6 +78,13 @@ def _check_currency(value: str) -> str:
     return value
 
 
+def _check_time_zone(value: str) -> str:
+    if value != "UTC" and value not in zoneinfo.available_timezones():
+        hint = did_you_mean(value, zoneinfo.available_timezones()) or "; use a name as Europe/Berlin"
+        raise wrong(f"{value!r} is no time zone{hint}")
+    return value
+
+
 def parse_memory(value: Any) -> Any:
     """Return the bytes of a memory size such as `512m` or `2g` (units of 1024, as Docker has them)."""
     if isinstance(value, bool) or not isinstance(value, int | str):
@@ -97,6 +107,8 @@ Memory = Annotated[int, BeforeValidator(parse_memory)]
 # Strict, so that `true` is not taken for 1.
 Count = Annotated[int, Field(strict=True, ge=1)]
 Positive = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
+Rate = Annotated[float, Field(strict=True, gt=0, le=1, allow_inf_nan=False)]
+TimeZone = Annotated[str, AfterValidator(_check_time_zone)]
 
 
 def digest(model: BaseModel) -> str:

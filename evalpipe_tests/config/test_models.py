@@ -69,6 +69,27 @@ def test_a_sweep_has_the_documented_defaults() -> None:
     assert (limits.timeout_s, limits.memory, limits.cpus, limits.pids) == (900, 4 * 1024**3, 2, 512)
 
 
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/St_Johns", "Asia/Kolkata"])
+def test_a_sweep_has_a_time_zone(zone: str) -> None:
+    assert SweepConfig.model_validate({**SWEEP, "time_zone": zone}).time_zone == zone
+    assert SweepConfig.model_validate(SWEEP).time_zone == "UTC"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("time_zone", "Europe/Berln", "did you mean 'Europe/Berlin'"),
+        ("time_zone", "UTC+2", "is no time zone"),
+        ("time_zone", "../etc/passwd", "is no time zone"),
+        ("smallest_difference", 10.0, "less than or equal to 1"),
+        ("smallest_difference", 0, "greater than 0"),
+    ],
+)
+def test_what_is_no_time_zone_and_no_difference_is_refused(field: str, value: object, said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        SweepConfig.model_validate({**SWEEP, field: value})
+
+
 @pytest.mark.parametrize("adapter", ["reference", "empty"])
 def test_an_agent_without_a_model_says_none(adapter: str) -> None:
     agent = AgentConfig.model_validate({"name": "a", "adapter": adapter})

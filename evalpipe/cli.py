@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalpipe import console
+from evalpipe.cli_attempts import attempts, run
 from evalpipe.cli_issues import issues
 from evalpipe.cli_operations import lake, sweep
 from evalpipe.cli_results import compare, plan, report
@@ -32,6 +33,7 @@ from evalpipe.cli_workspace import (
     open_bench,
     open_driver,
     open_sweep,
+    say_sandbox,
 )
 
 if TYPE_CHECKING:
@@ -159,7 +161,7 @@ def validate(
     for config in chosen:
         if not bench.lake.has("candidate_commits", config.name):
             fail(f"{config.name} was not mined yet: run `evalpipe mine {config.name}` first")
-    _say_sandbox(bench)
+    say_sandbox(bench)
     _keep_docker_results(bench, chosen)
     waiting = open_driver(bench).validate(chosen, newest=newest, same_day=same_day, retry_failed=retry_builds)
     names = [config.name for config in chosen]
@@ -192,21 +194,6 @@ def validate(
 @cli.command()
 @click.argument("sweep")
 @_agents
-@click.pass_obj
-def run(workspace: Path | None, sweep: str, agents: Sequence[str]) -> None:
-    """Run the agents of SWEEP on its tasks: calibration first, then every attempt that is missing."""
-    bench, config, chosen = open_sweep(workspace, sweep, agents)
-    _say_sandbox(bench)
-    driver = open_driver(bench)
-    driver.calibrate(config)
-    driver.attempt(config, chosen)
-    click.echo(f"{sweep}: every attempt of {', '.join(chosen)} is made")
-    console.note(f"next: evalpipe grade {sweep}")
-
-
-@cli.command()
-@click.argument("sweep")
-@_agents
 @click.option("--regrade", is_flag=True, help="Also grade again what was graded before, and say which verdicts change.")
 @click.pass_obj
 def grade(workspace: Path | None, sweep: str, agents: Sequence[str], regrade: bool) -> None:
@@ -214,7 +201,7 @@ def grade(workspace: Path | None, sweep: str, agents: Sequence[str], regrade: bo
     from evalpipe.stages.gradings import stored_verdicts
 
     bench, config, chosen = open_sweep(workspace, sweep, agents)
-    _say_sandbox(bench)
+    say_sandbox(bench)
     before = stored_verdicts(bench, sweep, chosen) if regrade else {}
     open_driver(bench).grade(config, chosen, regrade=regrade)
     after = stored_verdicts(bench, sweep, chosen) if regrade else {}
@@ -251,7 +238,7 @@ def demo(workspace: Path | None) -> None:
     started = time.monotonic()
     bench = open_bench(workspace)
     build_demo_repository(bench.workspace.data / "demo", bench.workspace.lake_dir / "demo" / "repository")
-    _say_sandbox(bench)
+    say_sandbox(bench)
     driver = open_driver(bench)
     repository = bench.workspace.load_repository("demo")
     driver.mine([repository])
@@ -284,6 +271,7 @@ def ui(workspace: Path | None, port: int) -> None:
     os.execv(program, arguments)
 
 
+cli.add_command(attempts)
 cli.add_command(compare)
 cli.add_command(freeze)
 cli.add_command(issues)
@@ -292,6 +280,7 @@ cli.add_command(plan)
 cli.add_command(prompts)
 cli.add_command(report)
 cli.add_command(sweep)
+cli.add_command(run)
 cli.add_command(tasks)
 
 
@@ -341,16 +330,6 @@ def _is_full_disk(error: BaseException | None) -> bool:
 
 def _stop(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
-
-
-def _say_sandbox(bench: "Workbench") -> None:
-    facts = bench.sandbox.describe()
-    if facts.name == "docker":
-        console.note(f"sandbox: {facts.engine_version}")
-    else:
-        chosen = os.environ.get("EVALPIPE_SANDBOX") == "process"
-        reason = "as EVALPIPE_SANDBOX asks" if chosen else "because no Docker engine answers"
-        console.note(f"sandbox: processes, {reason}; isolation is weaker ({facts.isolation})")
 
 
 def _keep_docker_results(bench: "Workbench", chosen: "Sequence[RepositoryConfig]") -> None:

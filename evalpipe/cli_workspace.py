@@ -1,5 +1,6 @@
 """What the commands share: the workspace that they work in, its pipeline, and how a command ends that cannot go on."""
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -67,3 +68,14 @@ def open_sweep(
     if unknown:
         fail(f"{', '.join(unknown)}: not in sweep {name}, which has {', '.join(sweep.agents)}", WRONG_USE)
     return bench, sweep, list(agents) or list(sweep.agents)
+
+
+def say_sandbox(bench: "Workbench") -> None:
+    """Say on the error stream what isolates the boxes. Raises EngineUnavailable."""
+    facts = bench.sandbox.describe()
+    if facts.name == "docker":
+        console.note(f"sandbox: {facts.engine_version}")
+    else:
+        chosen = os.environ.get("EVALPIPE_SANDBOX") == "process"
+        reason = "as EVALPIPE_SANDBOX asks" if chosen else "because no Docker engine answers"
+        console.note(f"sandbox: processes, {reason}; isolation is weaker ({facts.isolation})")

@@ -1,18 +1,19 @@
 """The gateway: a thread with an event loop, and for each open attempt a Unix socket and a key of its own."""
 
 import asyncio
+import fcntl
 import functools
 import shutil
 import ssl
 import tempfile
 import threading
 from collections.abc import Coroutine, Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, BinaryIO, Self, TypeVar
 
 from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, web
 
@@ -25,6 +26,7 @@ from evalpipe.gateway.proxy import handle
 from evalpipe.gateway.recording import Recording
 
 SOCKET_NAME = "model.sock"
+_FOLDER_PREFIX, _HOLD = "evalpipe-gateway-", "held"
 _CONNECT_S, _SILENCE_S = 30.0, 900.0
 _Result = TypeVar("_Result")
 
@@ -87,10 +89,10 @@ class Gateway:
         self._thread = threading.Thread(target=self._loop.run_forever, name="evalpipe-gateway", daemon=True)
         self._session: ClientSession
         self._folder: Path
+        self._hold: BinaryIO
 
     def __enter__(self) -> Self:
-        # A socket's path has 108 bytes at most, so it is not kept in the workspace.
-        self._folder = Path(tempfile.mkdtemp(prefix="evalpipe-"))
+        self._folder, self._hold = _make_folder()
         for provider in self._providers.values():
             is_priced(
                 provider.price_list, "", _now()
@@ -107,6 +109,7 @@ class Gateway:
         self._thread.join()
         self._loop.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+        self._hold.close()
 
     def slot(self, provider: str) -> AbstractContextManager[None]:
         """Wait for a place among the attempts that use `provider` at one time, and hold it for one attempt."""
@@ -192,6 +195,21 @@ class Gateway:
 
     def _await(self, work: Coroutine[Any, Any, _Result]) -> _Result:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+def _make_folder() -> tuple[Path, BinaryIO]:
+    """A folder for sockets, and what holds it; folders that nobody holds, since their process was killed, are removed.
+
+    A socket's path has 108 bytes at most, so it is not kept in the workspace.
+    """
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER_PREFIX}*"):
+        with suppress(OSError), (folder / _HOLD).open("rb") as hold:
+            fcntl.flock(hold, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+    made = Path(tempfile.mkdtemp(prefix=_FOLDER_PREFIX))
+    held = (made / _HOLD).open("wb")
+    fcntl.flock(held, fcntl.LOCK_EX)
+    return made, held
 
 
 def _now() -> datetime:

@@ -30,7 +30,14 @@ from evalpipe.stages.bench import Workbench
 from evalpipe.stages.calibrating import calibration_rows, is_calibrated
 from evalpipe.stages.gradings import is_graded
 from evalpipe.stages.side_by_side import mine_ahead
-from evalpipe.stages.sweeps import AgentSweep, SampleKey, load_sweep_task_set, open_agent_sweep, sample_keys
+from evalpipe.stages.sweeps import (
+    AgentSweep,
+    SampleChoice,
+    SampleKey,
+    load_sweep_task_set,
+    open_agent_sweep,
+    sample_keys,
+)
 from evalpipe.stages.validating import ValidationPass
 from evalpipe.tasks import Sampling
 
@@ -184,15 +191,15 @@ class Driver:
         if due:
             self.run(jobs.calibrate_job_name(sweep.task_set), tags={RANGE_START: due[0], RANGE_END: due[-1]})
 
-    def attempt(self, sweep: SweepConfig, agents: Sequence[str]) -> None:
-        """Make the attempts of `agents` that a sweep still needs. Raises JobFailed."""
-        self._sweep_stage(sweep, agents, "agent_runs", is_attempted)
+    def attempt(self, sweep: SweepConfig, agents: Sequence[str], choice: SampleChoice = SampleChoice()) -> None:  # noqa: B008 - frozen
+        """Make the attempts of `agents` that a sweep, or `choice` of it, still needs. Raises JobFailed."""
+        self._sweep_stage(sweep, agents, "agent_runs", is_attempted, choice=choice)
 
     def grade(self, sweep: SweepConfig, agents: Sequence[str], *, regrade: bool = False) -> None:
         """Grade the attempts of `agents`; with `regrade` also those that were graded before. Raises JobFailed."""
         if regrade:
             tags = {REGRADED_FROM: self.bench.clock().isoformat()}
-            self._sweep_stage(sweep, agents, "graded_results", lambda *_: False, tags)
+            self._sweep_stage(sweep, agents, "graded_results", lambda *_: False, run_tags=tags)
         else:
             self._sweep_stage(sweep, agents, "graded_results", is_graded)
 
@@ -206,7 +213,9 @@ class Driver:
         agents: Sequence[str],
         stage: str,
         is_done: IsDone,
+        *,
         run_tags: Mapping[str, str] | None = None,
+        choice: SampleChoice | None = None,
     ) -> None:
         """Run the stage for the agents that still need it, in one run over the samples between the first due and the
         last: to log again what is done costs 20 ms a partition, and the second `make demo` has 320."""
@@ -219,14 +228,21 @@ class Driver:
             missing = [
                 sample
                 for sample in sample_keys(sweep, part.task_set)
-                if f"{sample.sample}|{sample.task_id}" not in known or not is_done(self.bench, part, sample)
+                if (choice is None or choice.has(sample))
+                and (f"{sample.sample}|{sample.task_id}" not in known or not is_done(self.bench, part, sample))
             ]
             if missing:
                 due_agents.append(key)
                 due += missing
         if due:
             tags = {**samples_between(sweep, load_sweep_task_set(self.bench, sweep), due), **(run_tags or {})}
-            self.run(jobs.sweep_job_name(sweep.name, stage), tags=tags, assets=due_agents)
+            # A run is over a block of samples, and what was not chosen in it is not to be paid for.
+            config = {"tasks": list(choice.tasks), "samples": list(choice.samples)} if choice else {}
+            ops = {self._op_name(key): {"config": config} for key in due_agents} if choice else None
+            self.run(jobs.sweep_job_name(sweep.name, stage), tags=tags, assets=due_agents, ops=ops)
+
+    def _op_name(self, key: dg.AssetKey) -> str:
+        return self.definitions.get_repository_def().assets_defs_by_key[key].op.name
 
     def _materialized(self, asset: Sequence[str]) -> set[str]:
         return self.instance.get_materialized_partitions(dg.AssetKey(asset))

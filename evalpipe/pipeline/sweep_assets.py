@@ -27,7 +27,7 @@ from evalpipe.stages.gradings import grade_sample
 from evalpipe.stages.model_access import open_model_access
 from evalpipe.stages.probing import ProbeFailed, probe_images, probe_records
 from evalpipe.stages.reporting import report_path
-from evalpipe.stages.sweeps import AgentSweep, SampleKey, open_agent_sweep, record_manifests
+from evalpipe.stages.sweeps import AgentSweep, SampleChoice, SampleKey, open_agent_sweep, record_manifests
 
 # Two different sizes: stages with equal partitions and equal policies share a run, and then one failed attempt
 # would stop the grading of its whole batch.
@@ -44,9 +44,9 @@ class AttemptOptions(dg.Config):
     tasks: list[str] = Field(default=[])
     samples: list[str] = Field(default=[])
 
-    def wants(self, key: SampleKey) -> bool:
-        """Whether a sample is among those asked for."""
-        return (not self.tasks or key.task_id in self.tasks) and (not self.samples or key.sample in self.samples)
+    @property
+    def choice(self) -> SampleChoice:
+        return SampleChoice(tuple(self.tasks), tuple(self.samples))
 
 
 def group_of(sweep: str, agent: str | None = None) -> str:
@@ -95,7 +95,7 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
                 tally.add(row, new=new)
                 return _attempted(bench, row)
 
-            keys = [key for key in context.partition_keys if config.wants(_sample_key(key))]
+            keys = [key for key in context.partition_keys if config.choice.has(_sample_key(key))]
             workers = bench.boxes_at_once([part.limits()])
             failed = run_batch(context, bench, keys, work, workers=workers, note=tally.text)
         yield from end_batch(context, failed, len(keys))

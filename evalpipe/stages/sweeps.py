@@ -115,6 +115,32 @@ def sample_keys(sweep: SweepConfig, task_set: LoadedTaskSet) -> Iterator[SampleK
             yield SampleKey.parse(task_id, sample)
 
 
+@dataclass(frozen=True, slots=True)
+class SampleChoice:
+    """Some of the samples of a sweep: those of `tasks` and of `samples`, where empty stands for all."""
+
+    tasks: tuple[str, ...] = ()
+    samples: tuple[str, ...] = ()
+
+    def has(self, key: SampleKey) -> bool:
+        """Whether a sample is one of them."""
+        return (not self.tasks or key.task_id in self.tasks) and (not self.samples or key.sample in self.samples)
+
+
+PILOT_TASKS = 5
+
+
+def pilot_choice(sweep: SweepConfig, task_set: LoadedTaskSet, mode: PromptMode | None = None) -> SampleChoice:
+    """One sample over five tasks, spread evenly over the set when it is ordered by category and merge date.
+
+    `mode` is the prompt mode, by default the sweep's first.
+    """
+    ordered = sorted(task_set.tasks.values(), key=lambda task: (task.category, task.merge_date, task.task_id))
+    count = min(PILOT_TASKS, len(ordered))
+    tasks = tuple(ordered[(2 * number + 1) * len(ordered) // (2 * count)].task_id for number in range(count))
+    return SampleChoice(tasks, (f"{mode or sweep.modes[0]}-1",))
+
+
 def load_sweep_task_set(bench: Workbench, sweep: SweepConfig) -> LoadedTaskSet:
     """The frozen set of a sweep, checked. Raises TaskSetError."""
     return load_task_set(bench.workspace.task_sets_dir / sweep.task_set)

@@ -61,7 +61,7 @@ def test_a_limit_that_is_not_the_declared_one_is_told(docker_place: Place) -> No
         def __getattr__(self, name: str) -> object:
             return getattr(docker_place.sandbox, name)
 
-        def open(self, environment: str, limits: Limits, labels: dict[str, str]) -> object:
+        def open(self, environment: str, limits: Limits, labels: dict[str, str], *, share: Path | None) -> object:
             return docker_place.sandbox.open(environment, other, labels)
 
     found = probe(
@@ -83,7 +83,7 @@ def test_a_network_is_told(docker_place: Place) -> None:
     class Open:
         """A sandbox that gives every box the network."""
 
-        def open(self, environment: str, limits: Limits, labels: dict[str, str]) -> object:
+        def open(self, environment: str, limits: Limits, labels: dict[str, str], *, share: Path | None) -> object:
             return docker_place.sandbox.open(environment, limits, labels, network=True)
 
     found = probe(

@@ -1,5 +1,6 @@
 """A call through the gateway: the agent gets the provider's bytes, and the evidence says what it was."""
 
+import tempfile
 import time
 from decimal import Decimal
 from pathlib import Path
@@ -209,3 +210,20 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
         ask(attempt, form, streams=True)
         evidence = attempt.close()
     assert read_calls(tmp_path / "calls" / "calls.jsonl") == evidence
+
+
+def test_the_folders_of_a_killed_gateway_are_removed_and_those_of_a_live_one_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with Gateway([provider("http://127.0.0.1:9", WireForm.OPENAI_CHAT)]):
+        (live,) = tmp_path.iterdir()
+        # As a kill leaves it: nobody holds its file any more.
+        dead = tmp_path / "evalpipe-gateway-dead"
+        dead.mkdir()
+        (dead / "held").touch()
+        (tmp_path / "evalpipe-gateway-strange").mkdir()
+        with Gateway([provider("http://127.0.0.1:9", WireForm.OPENAI_CHAT)]):
+            assert live.is_dir()
+            assert not dead.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["evalpipe-gateway-strange"]

@@ -18,11 +18,13 @@ from evalpipe.stages.attempts import run_sample
 from evalpipe.stages.images import EnvironmentNotReady
 from evalpipe.stages.model_access import ModelAccess, calls_folder, open_model_access, sweep_budget
 from evalpipe.stages.sweeps import AgentSweep, SampleKey, open_agent_sweep
+from evalpipe_tests.asking_agent import KEY_VARIABLE, REAL_KEY, working_once, write_asking_agent
 from evalpipe_tests.model_replies import Fail, Say
 from evalpipe_tests.model_server import ModelServer
-from evalpipe_tests.stages.model_agents import KEY_VARIABLE, MEND, REAL_KEY, add_model_agent
 from evalpipe_tests.stages.sweeping import first_key, part_of, rows_of
 from evalpipe_tests.stages.workspaces import TestBench
+
+MEND = "sed -i 's/return 11/return 12/' clock.py"
 
 
 @pytest.fixture(autouse=True)
@@ -33,8 +35,15 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
     """Lets each attempt make two calls: one mends the clock, and one ends it."""
-    with ModelServer(lambda number, document: Say("done" if number % 2 else MEND)) as found:
+    with ModelServer(working_once(MEND)) as found:
         yield found
+
+
+def add_model_agent(bench: TestBench, url: str, more: str = "", sweep: str = "") -> None:
+    """Put the asking agent into the sweep `spring`, alone; `sweep` are lines of that."""
+    write_asking_agent(bench.workspace.root, url, more)
+    bench.rewrite("data/sweeps/spring.yaml", "agents: [reference, empty]", "agents: [asking]")
+    bench.rewrite("data/sweeps/spring.yaml", "task_set: q", f"{sweep}task_set: q")
 
 
 def attempt(bench: TestBench, part: AgentSweep, key: SampleKey, access: ModelAccess | None) -> dict[str, Any]:
@@ -104,8 +113,7 @@ def test_turns_are_capped_and_the_work_until_then_counts(frozen: TestBench) -> N
 
 @pytest.mark.slow
 def test_a_provider_that_fails_is_asked_again_in_another_attempt_and_each_is_kept(frozen: TestBench) -> None:
-    steps = [Fail(500), Say(MEND), Say("done")]
-    with ModelServer(steps) as server:
+    with ModelServer([Fail(500), Say(MEND), Say("done")]) as server:
         add_model_agent(frozen, server.url)
         first = attempt_alone(frozen, first_key(frozen))
         assert (first["outcome"], first["model_calls"], first["cost_usd"]) == ("provider_error", 0, 0.0)

@@ -1,0 +1,83 @@
+"""Makes an attempt again from what the gateway recorded, and grades it again: no provider is asked, nothing is kept."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from evalpipe.agents import Assignment, AttemptResult, HistoryKind, run_attempt
+from evalpipe.config import SweepConfig
+from evalpipe.gateway import Gateway
+from evalpipe.lake import Row
+from evalpipe.stages.agent_programs import adapter_for, agent_environment
+from evalpipe.stages.attempt_story import place_of
+from evalpipe.stages.bench import Workbench, frozen_runner, suite_command
+from evalpipe.stages.grading_rows import grade_patch
+from evalpipe.stages.model_access import calls_folder, gateway_provider
+from evalpipe.stages.sweeps import AgentSweep, SampleKey, open_agent_sweep
+from evalpipe.tasks import hidden_paths, prompt
+
+_LABELS = {"purpose": "replay"}
+
+
+class NotReplayable(Exception):
+    """An attempt cannot be looked at again as things are now; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What came of it. `again` is None when no bodies were recorded and the kept patch was graded alone."""
+
+    again: AttemptResult | None
+    same_patch: bool
+    verdict: str | None
+    """None when there is no patch to grade."""
+
+
+def replay_attempt(bench: Workbench, sweep: SweepConfig, row: Row) -> Replay:
+    """Run the agent of an attempt on its recorded replies, and grade what comes of it in a fresh box.
+
+    Raises NotReplayable when the agent, the task set or their settings are no longer those of the attempt, and what
+    `run_sample` and `grade_sample` raise.
+    """
+    part = open_agent_sweep(bench, sweep, bench.workspace.load_agent(row["agent"]), "replay")
+    key = SampleKey.parse(row["task_id"], row["sample"])
+    if key.task_id not in part.task_set.tasks or part.configuration(key.mode) != row["configuration"]:
+        raise NotReplayable(
+            f"{row['attempt_id']} was made under another configuration than {sweep.name} has now: bring the agent's "
+            f"file, the sweep and its task set back to what the manifest says"
+        )
+    kept = bench.lake.blobs.get(row["patch_sha256"]) if row["patch_sha256"] else b""
+    folder = calls_folder(bench, place_of(row), row["attempt"])
+    again = _made_again(bench, part, key, folder) if any(folder.glob("*.reply.gz")) else None
+    patch = kept if again is None else again.patch or b""
+    verdict = None
+    if patch:
+        verdict = grade_patch(bench, part.task_set.tasks[key.task_id], patch, _LABELS)["verdict"]
+    return Replay(again, patch == kept, verdict)
+
+
+def _made_again(bench: Workbench, part: AgentSweep, key: SampleKey, folder: Path) -> AttemptResult:
+    task, agent = part.task_set.tasks[key.task_id], part.agent
+    assert agent.provider is not None  # its bodies were recorded
+    mirror = bench.mirror(task.repository)
+    instance = bench.instances.get(
+        mirror, task.parent, task.commit, hidden_paths(task), HistoryKind(part.sweep.history)
+    )
+    text = prompt(task, key.mode, suite_command(frozen_runner(task)))
+    with (
+        Gateway([gateway_provider(bench.workspace.load_provider(agent.provider))]) as gateway,
+        gateway.open_attempt("replay", agent.provider, replay=folder) as model,
+    ):
+        watch = part.watch(model)
+        assert watch is not None
+        return run_attempt(
+            bench.sandbox,
+            agent_environment(bench, agent, task),
+            adapter_for(bench, agent, part.task_set),
+            mirror,
+            Assignment(task, key.mode, key.number, text),
+            instance,
+            replace(part.limits(), timeout_s=watch.hard_limit_s),
+            {**_LABELS, "task": key.task_id},
+            model,
+            watch,
+        )

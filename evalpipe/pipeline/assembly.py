@@ -24,7 +24,6 @@ _log = logging.getLogger("evalpipe")
 @dataclass
 class _Parts:
     assets: list[Any] = field(default_factory=list)
-    checks: list[dg.AssetChecksDefinition] = field(default_factory=list)
     jobs: list[Any] = field(default_factory=list)
     schedules: list[dg.ScheduleDefinition] = field(default_factory=list)
     sensors: list[dg.SensorDefinition] = field(default_factory=list)
@@ -55,7 +54,6 @@ def build_definitions(workspace: Workspace, bench: Workbench | None = None) -> d
         _log.warning("left out: %s", text)
     return dg.Definitions(
         assets=parts.assets,
-        asset_checks=parts.checks,
         jobs=parts.jobs,
         schedules=parts.schedules,
         sensors=parts.sensors,
@@ -73,7 +71,6 @@ def _load_sets(workspace: Workspace, parts: _Parts, *, with_history: bool) -> It
             parts.problems.append(str(error))
             continue
         parts.assets += [of_set.frozen, of_set.calibration]
-        parts.checks.append(of_set.check)
         parts.jobs.append(calibrate_job(of_set.task_set.record.name))
         yield of_set.task_set.record.name, of_set
 

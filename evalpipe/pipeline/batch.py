@@ -156,7 +156,7 @@ def _log_failed(context: dg.AssetExecutionContext, key: str, reason: str) -> Non
     context.log.warning(f"{key}: {reason}")
 
 
-BatchResults = Iterator[dg.MaterializeResult[Any]]
+BatchResults = Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]
 
 
 def end_batch(context: dg.AssetExecutionContext, failed: Mapping[str, str], wanted: int) -> BatchResults:

@@ -55,8 +55,8 @@ def group_of(sweep: str, agent: str | None = None) -> str:
     The graph of the UI shows the last part of an asset's key alone, which every agent has: the group tells them apart.
     Groups are listed by name, and these names put them in the order of the pipeline.
     """
-    part = "report" if agent is None else f"agent_{dagster_name(agent)}"
-    return f"sweep_{dagster_name(sweep)}__{part}"
+    group = f"sweep_{dagster_name(sweep)}"
+    return f"{group}_report" if agent is None else f"{group}__{dagster_name(agent)}"
 
 
 def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) -> list[dg.AssetsDefinition]:

@@ -60,6 +60,7 @@ class Ran:
     materializations: list[dg.AssetMaterialization]
     failure: str | None
     failed: dict[str, str]
+    observed: dict[str, str]
 
     @property
     def done(self) -> list[str]:
@@ -72,7 +73,9 @@ class Ran:
         failures = [event.step_failure_data.user_failure_data for event in stored if event.is_step_failure]
         data = failures[0] if failures else None
         reasons: Any = data.metadata["failed"].value if data else {}
-        return cls(result.success, result.run_id, made, data.description if data else None, dict(reasons))
+        seen = [event.asset_observation_data.asset_observation for event in stored if event.is_asset_observation]
+        observed = {str(one.partition): str(one.metadata["not_done_because"].value) for one in seen}
+        return cls(result.success, result.run_id, made, data.description if data else None, dict(reasons), observed)
 
 
 Run = Callable[..., Ran]
@@ -129,6 +132,7 @@ def test_one_failure_stays_missing_with_its_reason_and_costs_no_other(
     assert not result.success
     assert sorted(result.done) == [key for key in KEYS if key not in ("k3", "k5")]
     assert result.failed == {"k3": "timeout: stopped after 9 s", "k5": "ValueError: a fault of ours"}
+    assert result.observed == result.failed  # what the page of a partition shows
 
 
 def test_the_work_gets_the_label_of_its_run(run: Run) -> None:

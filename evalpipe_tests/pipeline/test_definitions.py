@@ -54,12 +54,12 @@ def test_the_assets_of_this_repository(repository_workspace: Workspace) -> None:
     groups = {
         **dict.fromkeys(HISTORY, "candidates"),
         **dict.fromkeys(("task_sets/demo", "task_sets/demo/calibration"), "frozen_sets"),
-        **{name: f"sweep_demo__agent_{name.split('/')[1]}" for name in stages},
-        **dict.fromkeys(reports, "sweep_demo__report"),
+        **{name: f"sweep_demo__{name.split('/')[1]}" for name in stages},
+        **dict.fromkeys(reports, "sweep_demo_report"),
     }
     # The UI lists groups by name: in the order of the pipeline.
     assert sorted(set(groups.values()))[:2] == ["candidates", "frozen_sets"]
-    assert max(groups.values()) == "sweep_demo__report"
+    assert max(groups.values()) == "sweep_demo_report"
     nodes = {node.key.to_user_string(): node for node in graph.asset_nodes}
     assert {name: node.group_name for name, node in nodes.items()} == groups
     kinds = {name: set(node.kinds) for name, node in nodes.items()}

@@ -3,7 +3,9 @@
 import json
 from collections.abc import Callable
 
+import dagster as dg
 import pytest
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
 from evalpipe_tests.pipeline.stations import Walk
 from evalpipe_tests.pipeline.workspaces import TinyWorkspace
@@ -46,6 +48,19 @@ def test_validate_answers_with_the_classes(frozen: Walk) -> None:
         "images": {"shop": images},
         "scope": {},
     }
+
+
+def test_the_check_of_a_calibration_is_made_in_its_own_run(
+    copied: Callable[[Walk], TinyWorkspace], begun: Walk
+) -> None:
+    """A check beside the asset would be skipped: an asset that logs its own events has no output."""
+    tiny = copied(begun)
+    key = dg.AssetCheckKey(dg.AssetKey(["task_sets", "tiny", "calibration"]), "reference_resolved_and_empty_not")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVALPIPE_STATE_DIR", str(tiny.root / "data/state"))
+        with dg.DagsterInstance.from_config(str(tiny.root)) as instance:
+            found = instance.event_log_storage.get_latest_asset_check_execution_by_key([key])
+    assert found[key].status is AssetCheckExecutionRecordStatus.SUCCEEDED
 
 
 def test_freeze_says_that_a_set_is_provisional(frozen: Walk) -> None:

@@ -116,7 +116,7 @@ def report(workspace: Path | None, sweep: str, as_json: bool, form: str, redacte
     path = report_path(bench, sweep)
     if redacted:
         results = redact(results)
-        path = write_report(path.parent / "redacted", results)
+        path = write_report(bench, path.parent / "redacted", results)
     if as_json:
         click.echo(json.dumps({**summary(results), "report": str(path)}, allow_nan=False))
     elif form == "md":

@@ -67,7 +67,7 @@ def report_assets(sweep: SweepConfig, agents: Mapping[str, AgentConfig]) -> list
     def evaluation_report(bench: Bench) -> dg.MaterializeResult[Any]:
         """The report of the sweep: one HTML file that opens offline."""
         results = gather_results(bench, sweep, dict(agents))
-        path = write_report(report_path(bench, sweep.name).parent, results)
+        path = write_report(bench, report_path(bench, sweep.name).parent, results)
         agents_said = summary(results)["agents"]
         named = {f"{row['agent']}_{row['mode']}": row for row in agents_said if row["pass_at_1"] is not None}
         numbers = {

@@ -2,13 +2,18 @@
 
 from collections import Counter
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from evalpipe.reports import wording
 from evalpipe.reports.analysis import Analysis
-from evalpipe.reports.charts import Bar, CostPoint
+from evalpipe.reports.charts import QUANTILES, Bar, CostPoint, RangeRow
 from evalpipe.reports.comparisons import Comparison
 from evalpipe.reports.plots import ForestRow
 from evalpipe.reports.scoreboard import agent_label
 from evalpipe.reports.tables import AgentRow
+from evalpipe.reports.usage import measured
 from evalpipe.stats.intervals import Interval
 from evalpipe.stats.passes import mean_pass_hat_k
 
@@ -16,7 +21,7 @@ from evalpipe.stats.passes import mean_pass_hat_k
 def pass_hat_curves(analysis: Analysis) -> list[tuple[str, list[float]]]:
     """Return pass^k for k = 1 up to the smallest number of samples, per contender and mode with several samples."""
     found = []
-    for row in _contenders(analysis):
+    for row in _rated(analysis):
         most = row.repeated.k if row.repeated else 0
         values = [mean_pass_hat_k(row.counts, k) for k in range(1, most + 1)]
         if most > 1:
@@ -53,20 +58,36 @@ def cost_points(analysis: Analysis) -> list[CostPoint]:
     """Return mean cost per attempt against pass@1, where the cost of every attempt is known."""
     usage = {(row.agent, row.mode): row for row in analysis.usage}
     found = []
-    for row in _contenders(analysis):
-        used = usage[row.agent.name, row.mode]
-        cost = used.measures["cost_usd"]
-        if row.estimate and cost and cost.number == used.attempts:
-            mean = cost.total / cost.number
-            found.append(CostPoint(_label(analysis, row), mean, row.estimate.rate, row.estimate.interval))
+    for row in _rated(analysis):
+        cost = usage[row.agent.name, row.mode].mean_cost
+        if row.estimate and cost:
+            label = _label(analysis, row)
+            found.append(CostPoint(label, cost.mean, cost.interval, row.estimate.rate, row.estimate.interval))
     return found
+
+
+def taken_ranges(analysis: Analysis, column: str) -> list[RangeRow]:
+    """Return how `column` of `measured` spreads, per contender and mode, over attempts that resolved and the others."""
+    table = measured(analysis.results, analysis.samples).select(["agent", "prompt_mode", "resolved", column])
+    rows: list[RangeRow] = []
+    for row in _contenders(analysis):
+        mine = table.filter((pc.field("agent") == row.agent.name) & (pc.field("prompt_mode") == row.mode))
+        found = []
+        for resolved, label in ((True, "resolved"), (False, "not resolved")):
+            values = mine.filter(pc.equal(mine["resolved"], pa.scalar(resolved)))[column].drop_null().to_numpy()
+            if values.size:
+                spread = np.quantile(values, QUANTILES).tolist()
+                found.append(RangeRow(label, f"{spread[2]:,.0f} ({wording.count(values.size, 'attempt')})", spread))
+        if found:
+            rows += [RangeRow(_label(analysis, row)), *found]
+    return rows
 
 
 def gap_forest(analysis: Analysis) -> list[ForestRow]:
     """Return the two rates of each agent: the dot is the original prompt, the other end of the line the terse one."""
     rows = []
     for row in analysis.gaps:
-        if row.gap:
+        if row.gap and row.gap.paired.tasks >= wording.LEAST_TASKS_FOR_A_RATE:
             original, terse = row.gap.original_rate, row.gap.terse_rate
             value = f"{wording.rate(original)}, terse {wording.rate(terse)}"
             rows.append(ForestRow(row.agent, value, original, Interval(min(original, terse), max(original, terse))))
@@ -75,6 +96,10 @@ def gap_forest(analysis: Analysis) -> list[ForestRow]:
 
 def _contenders(analysis: Analysis) -> list[AgentRow]:
     return [row for row in analysis.agents if row.agent.contends] if analysis.valid else []
+
+
+def _rated(analysis: Analysis) -> list[AgentRow]:
+    return [row for row in _contenders(analysis) if row.enough_for_a_rate]
 
 
 def _label(analysis: Analysis, row: AgentRow) -> str:

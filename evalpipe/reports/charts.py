@@ -1,5 +1,6 @@
 """Further plots, drawn like those of `plots`: curves over k, differences by task, shares, cost against rate."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,8 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 34.0, 350.0, 14.0, 178.0
 # Series are told apart by dash and marker: one accent colour serves the light and the dark page.
 _DASHES = ("-", "--", ":", "-.")
 _MARKERS = "os^Dv*Px"
+# A range is drawn from the first to the last, thick between the quartiles, with a dot at the median.
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +30,21 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
+class RangeRow:
+    """A line of a plot of ranges: values above zero at QUANTILES, and the text at its right; without them a heading."""
+
+    label: str
+    value: str = ""
+    quantiles: Sequence[float] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class CostPoint:
-    """An agent's cost per attempt against its rate."""
+    """An agent's mean cost per attempt against its rate, both with their intervals."""
 
     label: str
     cost: float
+    cost_interval: Interval | None
     rate: float
     interval: Interval
 
@@ -90,22 +103,59 @@ def bars_svg(bars: Sequence[Bar], name: str, title: str) -> str:
 
 
 def cost_svg(points: Sequence[CostPoint], name: str, title: str) -> str:
-    """Return cost per attempt against pass@1 with its interval, as an SVG element."""
+    """Return cost per attempt against pass@1, each with its interval, as an SVG element."""
     with plot_style():
         figure, axes = canvas(_WIDTH, _HEIGHT + 16 * len(points))
         _rate_axis(axes)
-        most = max(point.cost for point in points) * 1.1 or 1.0
+        most = max(max(point.cost, *_ends(point.cost_interval)) for point in points) * 1.05 or 1.0
+        start, room = _LEFT + 10, _RIGHT - _LEFT - 30
         for share in (0, 0.5, 1):
-            x = _LEFT + 10 + share * (_RIGHT - _LEFT - 30)
-            axes.text(x, _BOTTOM + 14, f"{share * most:.2f}", color=MUTED, fontsize=9, ha="center")
+            axes.text(start + share * room, _BOTTOM + 14, f"{share * most:.2f}", color=MUTED, fontsize=9, ha="center")
         for number, point in enumerate(points):
-            x = _LEFT + 10 + point.cost / most * (_RIGHT - _LEFT - 30)
+            x, y = start + point.cost / most * room, _y(point.rate)
             look = {**_look(number), "linestyle": "none"}
-            ends = [_y(point.interval.low), _y(point.interval.high)]
-            axes.plot([x, x], ends, color=ACCENT, linewidth=1.4, zorder=3)
-            axes.plot([x], [_y(point.rate)], color=ACCENT, zorder=4, **look)
+            axes.plot([x, x], [_y(point.interval.low), _y(point.interval.high)], color=ACCENT, linewidth=1.4, zorder=3)
+            sides = [start + max(0.0, cost) / most * room for cost in _ends(point.cost_interval)]
+            axes.plot(sides, [y] * len(sides), color=ACCENT, linewidth=1.4, zorder=3)
+            axes.plot([x], [y], color=ACCENT, zorder=4, **look)
             _legend(axes, number, f"{wording.plain(point.label, 30)}: {point.cost:.2f}", look)
         return inline(figure, name, title)
+
+
+def ranges_svg(rows: Sequence[RangeRow], name: str, title: str) -> str:
+    """Return ranges of values on a logarithmic axis, as an SVG element."""
+    with plot_style():
+        bottom = 28.0 * len(rows) + 6
+        figure, axes = canvas(_WIDTH, bottom + 24)
+        known = [value for row in rows for value in row.quantiles if value > 0]
+        low = math.floor(math.log10(min(known, default=1.0)))
+        high = max(low + 1, math.ceil(math.log10(max(known, default=1.0))))
+
+        def place(value: float) -> float:
+            return 8 + (math.log10(max(value, 10.0**low)) - low) / (high - low) * (_RIGHT - 12)
+
+        for power in range(low, high + 1):
+            x = place(10.0**power)
+            axes.plot([x, x], [2, bottom], color=LINE, linewidth=0.7, zorder=1)
+            align = "left" if power == low else "right" if power == high else "center"
+            axes.text(x, bottom + 14, f"{10.0**power:,g}", color=MUTED, fontsize=9, ha=align)
+        for number, row in enumerate(rows):
+            _range(axes, row, 28.0 * number + 2, [place(value) for value in row.quantiles])
+        return inline(figure, name, title)
+
+
+def _range(axes: Axes, row: RangeRow, y: float, places: Sequence[float]) -> None:
+    weight = "normal" if places else "bold"
+    axes.text(8, y + 12, wording.plain(row.label, 42), color=INK, fontsize=10, fontweight=weight)
+    if places:
+        axes.text(_RIGHT - 4, y + 12, wording.plain(row.value, 40), color=MUTED, fontsize=9, ha="right")
+        axes.plot([places[0], places[-1]], [y + 20, y + 20], color=ACCENT, linewidth=1, zorder=3)
+        axes.plot([places[1], places[3]], [y + 20, y + 20], color=ACCENT, linewidth=4, solid_capstyle="butt", zorder=3)
+        axes.plot([places[2]], [y + 20], marker="o", markersize=6, color=ACCENT, linestyle="none", zorder=4)
+
+
+def _ends(interval: Interval | None) -> list[float]:
+    return [interval.low, interval.high] if interval else []
 
 
 def _y(share: float) -> float:

@@ -10,10 +10,12 @@ from evalpipe.stats.intervals import RateEstimate
 
 
 def agents_forest(analysis: Analysis) -> list[ForestRow]:
-    """Return a row per agent with graded samples, contenders first."""
+    """Return a row per agent with enough graded tasks for a rate, contenders first."""
     with_mode = len(analysis.results.modes) > 1
     rows = sorted(analysis.agents, key=lambda row: not row.agent.contends)
-    return [_row(agent_label(row, with_mode=with_mode), row.estimate, row.counts) for row in rows if row.estimate]
+    return [
+        _row(agent_label(row, with_mode=with_mode), row.estimate, row.counts) for row in rows if row.enough_for_a_rate
+    ]
 
 
 def category_forest(analysis: Analysis) -> list[ForestRow]:

@@ -41,6 +41,8 @@ class Caution(StrEnum):
     ATTEMPTS_INVALID = "attempts_invalid"
     INTEGRITY_FLAGGED = "integrity_flagged"
     STRAY_ROWS = "stray_rows"
+    PATCHES_LOST = "patches_lost"
+    MAY_HAVE_BEEN_SEEN = "may_have_been_seen"
     FEW_TASKS = "few_tasks"
     NO_COMPARISON = "no_comparison"
     MANIFESTS_DIFFER = "manifests_differ"
@@ -126,6 +128,8 @@ def cautions(results: SweepResults, samples: Samples) -> tuple[Finding, ...]:
         *_scripted(results),
         *_controls_there(results),
         *_samples_there(samples),
+        *_patches_there(results, samples),
+        *_seen(results),
     ]
     tasks = len(results.tasks)
     if tasks < wording.LEAST_TASKS_FOR_A_RATE:
@@ -196,6 +200,31 @@ def _samples_there(samples: Samples) -> Iterable[Finding]:
     if samples.stray:
         text = f"{wording.count(samples.stray, 'graded row')} of no task, agent or sample of this sweep left out"
         yield Finding(Caution.STRAY_ROWS, text)
+
+
+def _patches_there(results: SweepResults, samples: Samples) -> Iterable[Finding]:
+    if results.lost_patches:
+        lost = pc.is_in(samples.chosen["patch_sha256"], value_set=pa.array(sorted(results.lost_patches), pa.string()))
+        rows = samples.chosen.select(["agent", "task_id", "sample"]).filter(lost).to_pylist()
+        names = [f"{row['agent']} {row['task_id']} {row['sample']}" for row in rows]
+        text = (
+            f"the patch of {wording.count(len(names), 'attempt')} is missing from the lake or was changed there "
+            f"({wording.listed(names)}): verdicts stand, its lines are not counted; restore it from a backup"
+        )
+        yield Finding(Caution.PATCHES_LOST, text)
+
+
+def _seen(results: SweepResults) -> Iterable[Finding]:
+    for agent in results.contenders:
+        if agent.training_cutoff is not None:
+            cutoff = agent.training_cutoff
+            number = sum(task.public and task.merge_date <= cutoff for task in results.tasks)
+            if number:
+                text = (
+                    f"{wording.count(number, 'task')} of public repositories merged up to the cutoff of "
+                    f"{wording.plain(agent.name)} ({cutoff.isoformat()}): its model may have seen their answers"
+                )
+                yield Finding(Caution.MAY_HAVE_BEEN_SEEN, text)
 
 
 def _per_agent(reason: Caution, what: str, numbers: Mapping[tuple[str, str], int]) -> Iterable[Finding]:

@@ -17,12 +17,12 @@ import pyarrow.parquet as pq
 from evalpipe.reports.analysis import Analysis, analyse
 from evalpipe.reports.cutoffs import cutoff_table
 from evalpipe.reports.gaps import gap_table
-from evalpipe.reports.html import excluded_table, outcome_table, pair_table, provenance
+from evalpipe.reports.html import excluded_table, left_out_table, outcome_table, pair_table
 from evalpipe.reports.markdown import escaped, markdown_table, scoreboard_markdown
 from evalpipe.reports.records import SweepResults
 from evalpipe.reports.scoreboard import category_table, comparison_table, scoreboard_table
 from evalpipe.reports.text_table import TextTable
-from evalpipe.reports.usage import usage_table
+from evalpipe.reports.usage import price_note, usage_table
 
 # What a spreadsheet would run as a formula.
 _FORMULA = re.compile(r"^[=+\-@\t\r]")
@@ -38,9 +38,10 @@ def report_tables(results: SweepResults) -> dict[str, TextTable]:
         "categories": category_table(analysis) if analysis.valid else TextTable((), ()),
         "prompt_gap": gap_table(analysis.gaps, analysis.gap_differences),
         "cutoffs": cutoff_table(analysis.cutoffs),
-        "usage": usage_table(analysis.usage),
+        "usage": usage_table(analysis.usage, results.prices),
         "outcomes": outcome_table(analysis),
         "excluded": excluded_table(analysis),
+        "left_out": left_out_table(results, len(results.left_out)),
         "tasks": _task_table(analysis),
     }
     return {name: table for name, table in found.items() if table.rows}
@@ -53,7 +54,7 @@ def report_markdown(results: SweepResults) -> str:
     for name in ("solved_by", "categories", "prompt_gap", "cutoffs", "usage", "excluded"):
         if name in tables:
             parts += [f"## {name.replace('_', ' ').capitalize()}", markdown_table(tables[name])]
-    return "\n\n".join([*parts, escaped(provenance(results))]) + "\n"
+    return "\n\n".join([*parts, escaped(price_note(results.prices))]) + "\n"
 
 
 def table_files(results: SweepResults) -> dict[str, bytes]:
@@ -85,6 +86,12 @@ def redacted(results: SweepResults) -> SweepResults:
         )
         for task in results.tasks
     )
+    left_out = tuple(
+        replace(
+            one, candidate_id=f"candidate-{number:03}", repository=repository_names.get(one.repository, ""), detail=""
+        )
+        for number, one in enumerate(results.left_out, 1)
+    )
     return replace(
         results,
         task_set="task set",
@@ -94,6 +101,9 @@ def redacted(results: SweepResults) -> SweepResults:
         graded=_redacted_rows(results.graded, task_names),
         calibration=_renamed(results.calibration, task_names),
         manifests={key: _redacted_manifest(manifest) for key, manifest in results.manifests.items()},
+        left_out=left_out,
+        lost_patches=frozenset(),
+        transcripts=frozenset(),
         read_blob=None,
     )
 
@@ -116,6 +126,7 @@ def _redacted_rows(graded: pa.Table, names: Mapping[str, str]) -> pa.Table:
         "attempt_id": [""] * graded.num_rows,
         "unmet_tests": [[]] * graded.num_rows,
         "patch_sha256": [None] * graded.num_rows,
+        "transcript_sha256": [None] * graded.num_rows,
         # How many attempts edited tests, and what kind of sign was seen, tells nothing of the code.
         "ignored_paths": [[b"path"] if number else [] for number in edited],
         "integrity_reasons": [[reason.split(":")[0] for reason in found] for found in reasons],

@@ -75,11 +75,11 @@ def _gap_cells(row: GapRow) -> tuple[str, ...]:
     name, gap = wording.plain(row.agent, 60), row.gap
     if gap is None:
         return (name, *[wording.NOTHING] * 5, "0", "no task is graded with both prompts")
+    enough = gap.paired.tasks >= wording.LEAST_TASKS_FOR_A_RATE
+    rates = (gap.original_rate, gap.terse_rate, gap.ratio)
     return (
         name,
-        wording.rate(gap.original_rate),
-        wording.rate(gap.terse_rate),
-        wording.rate(gap.ratio),
+        *(wording.rate(rate if enough else None) for rate in rates),
         *_paired_cells(gap.paired),
         _sentence(gap.paired, row.adjusted_p, "loses with the terse prompt", "gains with the terse prompt"),
     )

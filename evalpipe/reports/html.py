@@ -11,13 +11,21 @@ from markupsafe import Markup, escape
 
 from evalpipe.reports import wording
 from evalpipe.reports.analysis import Analysis, analyse
-from evalpipe.reports.chart_data import cost_points, failure_bars, gap_forest, pass_hat_curves, task_differences
-from evalpipe.reports.charts import bars_svg, cost_svg, curves_svg, differences_svg
+from evalpipe.reports.chart_data import (
+    cost_points,
+    failure_bars,
+    gap_forest,
+    pass_hat_curves,
+    taken_ranges,
+    task_differences,
+)
+from evalpipe.reports.charts import bars_svg, cost_svg, curves_svg, differences_svg, ranges_svg
 from evalpipe.reports.cutoffs import cutoff_table
 from evalpipe.reports.figures import agents_forest, category_forest, task_heat_map
 from evalpipe.reports.findings import failed_calibrations
 from evalpipe.reports.gaps import gap_table
 from evalpipe.reports.plots import forest_svg, heat_map_svg
+from evalpipe.reports.provenance import provenance
 from evalpipe.reports.records import SweepResults
 from evalpipe.reports.scoreboard import (
     INTERVAL_NOTE,
@@ -29,12 +37,12 @@ from evalpipe.reports.scoreboard import (
 from evalpipe.reports.solved import solved_by, solved_rows, solved_table
 from evalpipe.reports.task_pages import task_sections
 from evalpipe.reports.text_table import TextTable
-from evalpipe.reports.usage import usage_table
+from evalpipe.reports.usage import price_note, usage_table
 
 # A report over 500 tasks and 10 agents must stay a file that opens at once.
-_UNMET_TESTS_SHOWN = 8
 _SIGNS_SHOWN = 500
-_MESSAGE_CHARACTERS = 600
+_CANDIDATES_SHOWN = 300
+_TESTS_NAMED = 8
 _MANIFEST_CHARACTERS = 100_000
 _PAIRS_DRAWN = 12
 _PROMPT_CHARACTERS = 4_000
@@ -54,11 +62,13 @@ def html_report(results: SweepResults) -> str:
         categories=category_table(analysis) if analysis.valid else None,
         solved=pair_table(analysis),
         gaps=gap_table(analysis.gaps, analysis.gap_differences),
-        usage=usage_table(analysis.usage),
+        usage=usage_table(analysis.usage, results.prices),
+        price_note=price_note(results.prices),
         cutoffs=cutoff_table(analysis.cutoffs),
         outcomes=outcome_table(analysis),
         review=review_table(analysis, _SIGNS_SHOWN),
         excluded=excluded_table(analysis),
+        left_out=left_out_table(results, _CANDIDATES_SHOWN),
         plots=_plots(analysis),
         provenance=provenance(results),
         interval_note=INTERVAL_NOTE,
@@ -66,21 +76,6 @@ def html_report(results: SweepResults) -> str:
         calibrated=sorted({str(task) for task in results.calibration["task_id"].to_pylist()}),
         tasks=task_sections(analysis),
         manifests=_manifests(results),
-    )
-
-
-def provenance(results: SweepResults) -> str:
-    """Return in one line where the tasks come from and how well they are validated."""
-    tasks = results.tasks
-    if not tasks:
-        return "no tasks"
-    repositories = sorted({task.repository for task in tasks})
-    merged = sorted(task.merge_date for task in tasks)
-    days = sorted({day for task in tasks for day in task.validated_on})
-    validated = ", ".join(day.isoformat() for day in days) or "no day on record"
-    return (
-        f"{wording.count(len(tasks), 'task')} from {wording.listed(repositories)}, merged {merged[0].isoformat()} to "
-        f"{merged[-1].isoformat()}, validated on {validated}"
     )
 
 
@@ -95,11 +90,10 @@ def _environment() -> Environment:
     environment.filters |= {
         "words": wording.words,
         "plain": wording.plain,
-        "block": lambda text: wording.plain_block(text, _MESSAGE_CHARACTERS),
         "counted": wording.count,
         "prompt": lambda text: wording.plain_block(text, _PROMPT_CHARACTERS),
     }
-    environment.globals["unmet_tests_shown"] = _UNMET_TESTS_SHOWN
+    environment.globals["tests_named"] = _TESTS_NAMED
     environment.globals["provisional_mark"] = wording.PROVISIONAL
     return environment
 
@@ -125,12 +119,17 @@ def _plots(analysis: Analysis) -> dict[str, Markup]:
 
 def _charts(analysis: Analysis) -> dict[str, str]:
     curves, failures, costs = pass_hat_curves(analysis), failure_bars(analysis), cost_points(analysis)
-    gaps = gap_forest(analysis)
+    gaps, seconds, tokens = (
+        gap_forest(analysis),
+        *(taken_ranges(analysis, name) for name in ("attempt_seconds", "tokens")),
+    )
     pairs = [(row, task_differences(analysis, row)) for row in analysis.comparisons]
     return {
         "curves": curves_svg(curves, "curves", "pass^k over k") if curves else "",
         "failures": bars_svg(failures, "failures", "why attempts did not resolve their task") if failures else "",
         "costs": cost_svg(costs, "costs", "cost per attempt against pass@1") if costs else "",
+        "seconds": ranges_svg(seconds, "seconds", "seconds of an attempt") if seconds else "",
+        "tokens": ranges_svg(tokens, "tokens", "tokens of an attempt") if tokens else "",
         "gaps": forest_svg(gaps, "gaps", "pass@1 with the original and the terse prompt") if gaps else "",
         "differences": "".join(
             f"<h4>{escape(wording.plain(f'{row.second} minus {row.first}, {row.mode}'))}</h4>"
@@ -181,6 +180,23 @@ def excluded_table(analysis: Analysis) -> TextTable:
         for row in analysis.excluded
     )
     return TextTable(("agent", "mode", "reason", "attempts", "tasks"), rows, numeric=frozenset({3}))
+
+
+def left_out_table(results: SweepResults, most: int) -> TextTable:
+    """Return the candidates that are no tasks of the set, with their reasons: at most so many lines."""
+    rows: list[tuple[str, ...]] = [
+        (
+            wording.plain(one.candidate_id, 120),
+            wording.plain(one.repository, 60),
+            wording.words(one.reason),
+            wording.plain(one.detail, 200) or wording.NOTHING,
+        )
+        for one in results.left_out
+    ]
+    shown = rows[:most]
+    if len(rows) > most:
+        shown.append((f"and {len(rows) - most} more in validated_tasks", *[wording.NOTHING] * 3))
+    return TextTable(("candidate", "repository", "reason", "evidence"), tuple(shown))
 
 
 def _manifests(results: SweepResults) -> list[tuple[str, str]]:

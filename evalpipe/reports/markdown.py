@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 
 from evalpipe.reports.analysis import analyse
+from evalpipe.reports.provenance import provenance
 from evalpipe.reports.records import SweepResults
 from evalpipe.reports.scoreboard import (
     category_table,
@@ -21,7 +22,7 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~])")
 
 
 def scoreboard_markdown(results: SweepResults) -> str:
-    """Return answer, scoreboard, comparisons and cautions."""
+    """Return answer, scoreboard, comparisons, cautions and where the tasks come from."""
     analysis = analyse(results)
     parts = [f"**{escaped(analysis.answer)}**", markdown_table(scoreboard_table(analysis))]
     if analysis.comparisons:
@@ -31,7 +32,7 @@ def scoreboard_markdown(results: SweepResults) -> str:
     findings = (*analysis.no_result, *analysis.cautions)
     if findings:
         parts.append("\n".join(f"- {escaped(finding.text)}" for finding in findings))
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, escaped(f"{provenance(results)}.")])
 
 
 def category_markdown(results: SweepResults) -> str:

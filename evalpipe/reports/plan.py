@@ -65,13 +65,14 @@ def read_pilot(results: SweepResults) -> Pilot:
     contenders = [agent.name for agent in results.contenders]
     rows = samples.chosen.filter(pc.field("agent").isin(contenders))
     agent_seconds, grading_seconds = (pc.mean(rows[name]).as_py() for name in ("attempt_seconds", "grading_seconds"))
+    dollars = pc.mean(rows["cost_usd"]).as_py()
     return Pilot(
         sweep=results.sweep,
         spread=max(found, key=lambda one: one.task_variance + one.chance_variance, default=None),
         cost=AttemptCost(
             seconds=None if agent_seconds is None else agent_seconds + (grading_seconds or 0.0),
-            price=pc.mean(rows["cost_usd"]).as_py(),
-            currency="USD",
+            price=None if dollars is None else dollars * results.prices.usd_rate,
+            currency=results.prices.currency,
         ),
     )
 

@@ -23,7 +23,8 @@ class TaskInfo:
     """A task as a reader of the report needs it; `validated_on` are the UTC days of its validation passes.
 
     `digest` is that of the frozen task: the same task of two revisions has one. `prompts` are by mode.
-    `reference_lines` are those that the reference change adds and removes, without its tests.
+    `reference_lines` are those that the reference change adds and removes, without its tests. `public` says whether
+    anyone can read its repository.
     """
 
     task_id: str
@@ -38,6 +39,26 @@ class TaskInfo:
     fail_to_pass: tuple[str, ...] = ()
     pass_to_pass: int = 0
     reference_lines: int | None = None
+    public: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOutCandidate:
+    """A candidate that is no task of the set: why, in a word (a class of its validation), and what shows it."""
+
+    candidate_id: str
+    repository: str
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """How costs are given: measured in US dollars, of which one costs `usd_rate` in `currency`, where `region` says."""
+
+    currency: str = "USD"
+    usd_rate: float = 1.0
+    region: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +89,8 @@ class SweepResults:
     `graded` has the schema of graded_results and holds the current configuration's rows only. `manifests`
     are keyed by (agent, mode). `comparisons` are the pairs of contenders fixed before the run; a difference
     is always second minus first. `mining` counts candidates by reason, `validation` by class. `patch_lines` are the
-    lines that a patch adds and removes, `read_blob` gives the bytes of a patch; both by SHA-256. `prices` says where
-    prices hold.
+    lines that a patch adds and removes, `read_blob` gives the bytes of a patch; both by SHA-256. `lost_patches` are
+    those that the lake does not have any more, or not as they were; `transcripts` are those that lie beside the report.
     Raises ValueError when names repeat or point nowhere.
     """
 
@@ -90,8 +111,11 @@ class SweepResults:
     mining: tuple[tuple[str, int], ...]
     validation: tuple[tuple[str, int], ...]
     calibration: pa.Table
-    prices: str = ""
+    prices: Prices = Prices()
+    left_out: tuple[LeftOutCandidate, ...] = ()
     patch_lines: Mapping[str, int] = field(default_factory=dict)
+    lost_patches: frozenset[str] = frozenset()
+    transcripts: frozenset[str] = frozenset()
     read_blob: Callable[[str], bytes] | None = None
 
     def __post_init__(self) -> None:

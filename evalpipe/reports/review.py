@@ -31,7 +31,7 @@ class FlaggedAttempt:
 def flagged_attempts(chosen: pa.Table) -> tuple[FlaggedAttempt, ...]:
     """Return the flagged attempts among those that stand for their samples; those that resolved their task first."""
     columns = ["agent", "prompt_mode", "task_id", "sample", "attempt_id", "resolved", "integrity_reasons"]
-    flagged = chosen.filter(pc.equal(chosen["integrity"], pa.scalar("flagged"))).select(columns)
+    flagged = chosen.select(columns).filter(pc.equal(chosen["integrity"], pa.scalar("flagged")))
     found = [
         FlaggedAttempt(signs=tuple(map(_sign, row.pop("integrity_reasons"))), **row) for row in flagged.to_pylist()
     ]

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from evalpipe.reports import wording
 from evalpipe.reports.analysis import Analysis
 from evalpipe.reports.comparisons import Comparison
-from evalpipe.reports.tables import AgentRow
+from evalpipe.reports.tables import AgentRow, CategoryRow
 from evalpipe.reports.text_table import TextTable
+from evalpipe.stats.weighted import WeightedTotal
 
 NO_SAMPLE = "no graded sample"
 INTERVAL_NOTE = (
@@ -59,17 +60,17 @@ def scoreboard_table(analysis: Analysis) -> TextTable:
 
 
 def _scoreboard_cells(row: AgentRow, *, with_mode: bool) -> tuple[str, ...]:
-    steady, repeated = row.steadiness, row.repeated
+    steady, repeated = row.steadiness, row.repeated if row.enough_for_a_rate else None
     return (
         agent_label(row, with_mode=with_mode),
         wording.estimate(row.estimate, row.counts),
-        wording.interval(row.estimate.interval if row.estimate else None),
+        wording.interval(row.estimate.interval if row.estimate and row.enough_for_a_rate else None),
         str(len(row.counts)),
         f"{row.graded}/{row.expected}",
         str(row.invalid),
         str(len(row.missing)),
-        wording.rate(row.with_invalid.rate if row.with_invalid else None),
-        wording.rate(row.without_flagged.rate if row.without_flagged else None),
+        wording.estimate(row.with_invalid, row.counts_with_invalid),
+        wording.estimate(row.without_flagged, row.counts_without_flagged),
         f"{wording.rate(repeated.pass_hat_k)} (k={repeated.k})" if repeated else wording.NOTHING,
         f"{steady.stable} / {steady.sometimes} / {steady.never}" if steady else wording.NOTHING,
         wording.detectable(row.detectable) if row.estimate and row.agent.contends else wording.NOTHING,
@@ -130,38 +131,45 @@ def comparison_cells(row: Comparison) -> tuple[str, ...]:
 
 
 def category_table(analysis: Analysis) -> TextTable:
-    """Return pass@1 per category, agent and mode, fractions below five tasks; then the weighted total."""
+    """Return pass@1 per category, agent and mode, fractions below five tasks; then the total, weighted and plain.
+
+    A share of variance says how much of the uncertainty of the weighted total a category brings.
+    """
     with_mode = len(analysis.results.modes) > 1
     labels = {(row.agent.name, row.mode): agent_label(row, with_mode=with_mode) for row in analysis.agents}
-    header = ("category", "agent", rate_header(analysis), "95 % interval", "tasks", "weight")
-    rows = []
-    for row in analysis.categories:
-        if row.agent.contends:
-            shown = row.estimate if row.enough_for_a_rate else None
-            rows.append(
-                (
-                    wording.words(row.category),
-                    labels[row.agent.name, row.mode],
-                    wording.estimate(row.estimate, row.counts),
-                    wording.interval(shown.interval if shown else None),
-                    f"{len(row.counts)}/{row.tasks_in_set}",
-                    wording.rate(row.weight),
-                )
-            )
+    header = ("category", "agent", rate_header(analysis), "95 % interval", "tasks", "weight", "share of variance")
+    rows = [
+        (wording.words(row.category), labels[row.agent.name, row.mode], *_category_cells(row))
+        for row in analysis.categories
+        if row.agent.contends
+    ]
     for total in analysis.weighted:
         if total.agent.contends:
-            found = total.total
-            rows.append(
-                (
-                    "weighted total",
-                    labels[total.agent.name, total.mode],
-                    wording.rate(found.rate) if found else "refused",
-                    wording.interval(found.interval if found else None),
-                    str(sum(part.tasks for part in found.by_category.values())) if found else wording.NOTHING,
-                    "1.00" if found else wording.NOTHING,
-                )
-            )
-    return TextTable(header, tuple(rows), numeric=frozenset({2, 3, 4, 5}))
+            rows.append(("weighted total", labels[total.agent.name, total.mode], *_weighted_cells(total.total)))
+    for row in analysis.agents:
+        if row.agent.contends and analysis.weighted:
+            interval = wording.interval(row.estimate.interval if row.estimate and row.enough_for_a_rate else None)
+            rate, tasks = wording.estimate(row.estimate, row.counts), str(len(row.counts))
+            unweighted = (rate, interval, tasks, wording.NOTHING, wording.NOTHING)
+            rows.append(("all tasks, unweighted", labels[row.agent.name, row.mode], *unweighted))
+    return TextTable(header, tuple(rows), numeric=frozenset({2, 3, 4, 5, 6}))
+
+
+def _category_cells(row: CategoryRow) -> tuple[str, ...]:
+    return (
+        wording.estimate(row.estimate, row.counts),
+        wording.interval(row.estimate.interval if row.estimate and row.enough_for_a_rate else None),
+        f"{len(row.counts)}/{row.tasks_in_set}",
+        wording.rate(row.weight),
+        wording.rate(row.variance_share),
+    )
+
+
+def _weighted_cells(total: WeightedTotal | None) -> tuple[str, ...]:
+    if total is None:
+        return ("refused", *[wording.NOTHING] * 4)
+    tasks = sum(part.tasks for part in total.by_category.values())
+    return (wording.rate(total.rate), wording.interval(total.interval), str(tasks), "1.00", "1.00")
 
 
 def funnel_table(mining: Sequence[tuple[str, int]], validation: Sequence[tuple[str, int]]) -> TextTable:

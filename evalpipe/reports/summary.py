@@ -5,11 +5,15 @@ from typing import Any
 
 from evalpipe.reports.analysis import Analysis, analyse
 from evalpipe.reports.comparisons import Comparison
+from evalpipe.reports.cutoffs import CutoffRow
 from evalpipe.reports.findings import Finding
+from evalpipe.reports.gaps import GapDifference, GapRow
+from evalpipe.reports.provenance import provenance
 from evalpipe.reports.records import SweepResults
 from evalpipe.reports.review import FlaggedAttempt
 from evalpipe.reports.tables import AgentRow, CategoryRow, WeightedRow
-from evalpipe.stats.intervals import Interval
+from evalpipe.reports.wording import LEAST_TASKS_FOR_A_RATE
+from evalpipe.stats.intervals import Interval, task_clustered_wilson
 
 
 def summary(results: SweepResults) -> dict[str, Any]:
@@ -27,6 +31,7 @@ def summary(results: SweepResults) -> dict[str, Any]:
             "provisional": results.provisional,
         },
         "provisional": analysis.provisional,
+        "provenance": provenance(results),
         "valid": analysis.valid,
         "reasons": [_finding(finding) for finding in analysis.no_result],
         "cautions": [_finding(finding) for finding in analysis.cautions],
@@ -34,6 +39,11 @@ def summary(results: SweepResults) -> dict[str, Any]:
         "categories": [_category(row) for row in analysis.categories],
         "weighted_totals": [_weighted(row) for row in analysis.weighted],
         "comparisons": [_comparison(row) for row in analysis.comparisons],
+        "prompt_gaps": [_gap(row) for row in analysis.gaps],
+        "differences_of_gaps": [_gap_difference(row) for row in analysis.gap_differences],
+        "cutoffs": [_cutoff(row) for row in analysis.cutoffs],
+        "prices": asdict(results.prices),
+        "usage": [asdict(row) for row in analysis.usage],
         "review": [_flagged(attempt) for attempt in analysis.review],
         "funnel": _funnel(analysis),
     }
@@ -125,6 +135,44 @@ def _comparison(row: Comparison) -> dict[str, Any]:
         "better": row.better,
         "verdict": row.sentence,
     }
+
+
+def _gap(row: GapRow) -> dict[str, Any]:
+    gap = row.gap
+    return {
+        "agent": row.agent,
+        "tasks": gap.paired.tasks if gap else 0,
+        "original": gap.original_rate if gap else None,
+        "terse": gap.terse_rate if gap else None,
+        "ratio": gap.ratio if gap else None,
+        "gap": gap.paired.difference if gap else None,
+        "interval": _bounds(gap.paired.interval if gap else None),
+        "p_value": gap.paired.p_value if gap else None,
+        "adjusted_p_value": row.adjusted_p,
+    }
+
+
+def _gap_difference(row: GapDifference) -> dict[str, Any]:
+    paired = row.paired
+    return {
+        "first": row.first,
+        "second": row.second,
+        "tasks": paired.tasks if paired else 0,
+        "difference": paired.difference if paired else None,
+        "interval": _bounds(paired.interval if paired else None),
+        "p_value": paired.p_value if paired else None,
+        "adjusted_p_value": row.adjusted_p,
+    }
+
+
+def _cutoff(row: CutoffRow) -> dict[str, Any]:
+    found: dict[str, Any] = {"agent": row.agent, "mode": row.mode, "cutoff": row.cutoff.isoformat()}
+    for name, counts in (("before", row.before), ("after", row.after)):
+        estimate = task_clustered_wilson(counts) if len(counts) >= LEAST_TASKS_FOR_A_RATE else None
+        found[f"tasks_{name}"] = len(counts)
+        found[f"pass_at_1_{name}"] = estimate.rate if estimate else None
+        found[f"interval_{name}"] = _bounds(estimate.interval if estimate else None)
+    return found
 
 
 def _funnel(analysis: Analysis) -> dict[str, dict[str, int]]:

@@ -21,14 +21,16 @@ from evalpipe.stats.weighted import EmptyCategoryError, WeightedTotal, weighted_
 class AgentRow:
     """One agent in one prompt mode.
 
-    `estimate` is pass@1 without invalid attempts; the two others take invalid and flagged attempts as not
-    resolved. `detectable` is the difference from an agent much like this one that the sweep could see.
+    `estimate` is pass@1 without invalid attempts; the two others, with counts of their own, take invalid and flagged
+    attempts as not resolved. `detectable` is the difference from an agent much like this one that the sweep could see.
     All are None where nothing is graded, or where the sweep has no results and the agent is no control.
     """
 
     agent: AgentInfo
     mode: str
     counts: tuple[TaskCount, ...]
+    counts_with_invalid: tuple[TaskCount, ...]
+    counts_without_flagged: tuple[TaskCount, ...]
     estimate: RateEstimate | None
     with_invalid: RateEstimate | None
     without_flagged: RateEstimate | None
@@ -40,6 +42,10 @@ class AgentRow:
     invalid: int
     flagged: int
     missing: tuple[tuple[str, str], ...]
+
+    @property
+    def enough_for_a_rate(self) -> bool:
+        return len(self.counts) >= LEAST_TASKS_FOR_A_RATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +109,19 @@ def agent_rows(results: SweepResults, samples: Samples, *, valid: bool) -> tuple
 
 
 def _agent_row(results: SweepResults, agent: AgentInfo, mode: str, tally: Tally, *, shown: bool) -> AgentRow:
-    counts = tuple(tally.counts.values()) if shown else ()
+    counts, with_invalid, without_flagged = (
+        tuple(found.values()) if shown else ()
+        for found in (tally.counts, tally.counts_with_invalid, tally.counts_without_flagged)
+    )
     return AgentRow(
         agent=agent,
         mode=mode,
         counts=counts,
+        counts_with_invalid=with_invalid,
+        counts_without_flagged=without_flagged,
         estimate=task_clustered_wilson(counts),
-        with_invalid=task_clustered_wilson(tuple(tally.counts_with_invalid.values())) if shown else None,
-        without_flagged=(task_clustered_wilson(tuple(tally.counts_without_flagged.values())) if shown else None),
+        with_invalid=task_clustered_wilson(with_invalid),
+        without_flagged=task_clustered_wilson(without_flagged),
         repeated=repeated_passes(counts),
         steadiness=steadiness(counts) if counts else None,
         detectable=planned_detectable_difference(counts) if agent.contends else None,
@@ -188,7 +199,7 @@ def outcome_rows(samples: Samples) -> tuple[OutcomeRow, ...]:
 def excluded_rows(graded: pa.Table) -> tuple[ExcludedRow, ...]:
     """Return every attempt that does not count, by agent, mode and outcome."""
     keys = ["agent", "prompt_mode", "outcome"]
-    invalid = graded.filter(pc.invert(graded["counts"]))
+    invalid = graded.select([*keys, "task_id"]).filter(pc.invert(graded["counts"]))
     grouped = invalid.group_by(keys).aggregate([([], "count_all"), ("task_id", "distinct")])
     ordered = grouped.sort_by([(key, "ascending") for key in keys])
     return tuple(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from evalpipe.reports import wording
 from evalpipe.reports.analysis import analyse
+from evalpipe.reports.provenance import provenance
 from evalpipe.reports.records import SweepResults
 from evalpipe.reports.scoreboard import (
     INTERVAL_NOTE,
@@ -38,7 +39,7 @@ def scoreboard_text(results: SweepResults) -> str:
         lines += ["", "To be read by a person:", *aligned(review_table(analysis, _SIGNS_SHOWN))]
     if analysis.cautions:
         lines += ["", "What limits this:", *(f"  - {finding.text}" for finding in analysis.cautions)]
-    return "\n".join([*lines, "", INTERVAL_NOTE])
+    return "\n".join([*lines, "", INTERVAL_NOTE, f"Tasks: {provenance(results)}."])
 
 
 def funnel_text(mining: Sequence[tuple[str, int]], validation: Sequence[tuple[str, int]]) -> str:

@@ -1,21 +1,24 @@
 """What attempts took: time, calls, tokens, cost and lines changed, by the same definitions for every agent.
 
-All attempts that count are in, resolved or not. What was not measured is None, never 0.
+All attempts that count are in, resolved or not. What was not measured is None, never 0. Costs are measured in US
+dollars and given in the currency of the sweep.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from evalpipe.reports import wording
-from evalpipe.reports.records import SweepResults
+from evalpipe.reports.records import Prices, SweepResults
 from evalpipe.reports.samples import Samples
 from evalpipe.reports.text_table import TextTable
+from evalpipe.stats.intervals import Interval, t_interval
 
-MEASURES = ("attempt_seconds", "model_calls", "input_tokens", "cached_input_tokens", "output_tokens", "cost_usd")
+MEASURES = ("attempt_seconds", "model_calls", "input_tokens", "cached_input_tokens", "output_tokens", "cost")
 NOT_MEASURED = "not measured"
 
 
@@ -31,12 +34,20 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
+class MeanCost:
+    """Mean cost of an attempt: the mean over tasks of their means, with its t interval over tasks."""
+
+    mean: float
+    interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
 class UsageRow:
     """One agent in one prompt mode, over `attempts` that count.
 
     `measures` are keyed by MEASURES. `lines` is lines changed (added and removed) over the reference change's, a ratio.
-    `cost_per_resolved` (US dollars) is the cost of all attempts over the resolved ones; None unless the cost of every
-    attempt is known and one resolved. `edited_tests`: attempts whose edits of test files were left out of the grading.
+    `mean_cost`, and `cost_per_resolved`, the cost of all attempts over the resolved ones, are None unless the cost of
+    every attempt is known. `edited_tests`: attempts whose edits of test files were left out of the grading.
     """
 
     agent: str
@@ -45,59 +56,80 @@ class UsageRow:
     resolved: int
     measures: Mapping[str, Spread | None]
     lines: Spread | None
+    mean_cost: MeanCost | None
     cost_per_resolved: float | None
     edited_tests: int
 
 
 def usage_rows(results: SweepResults, samples: Samples) -> tuple[UsageRow, ...]:
-    """Return a row per contender and mode."""
-    return tuple(_row(results, samples, agent.name, mode) for agent in results.contenders for mode in results.modes)
+    """Return a row per contender and mode; costs in the currency of the sweep."""
+    table = measured(results, samples)
+    return tuple(_row(table, samples, agent.name, mode) for agent in results.contenders for mode in results.modes)
 
 
-def spread(values: Sequence[float | None]) -> Spread | None:
+def measured(results: SweepResults, samples: Samples) -> pa.Table:
+    """Return the attempts that count, with MEASURES; `tokens` of input and output together, `lines` over the
+    reference's, `edited` whether tests were."""
+    chosen = samples.chosen
+    names = ["agent", "prompt_mode", "task_id", "resolved", "attempt_seconds", "model_calls", "input_tokens"]
+    table = chosen.select([*names, "cached_input_tokens", "output_tokens"])
+    table = table.append_column("cost", pc.multiply(chosen["cost_usd"], pa.scalar(results.prices.usd_rate)))
+    table = table.append_column("tokens", pc.add(chosen["input_tokens"], chosen["output_tokens"]))
+    table = table.append_column("lines", _line_ratios(results, chosen))
+    table = table.append_column("edited", pc.greater(pc.list_value_length(chosen["ignored_paths"]), pa.scalar(0)))
+    return table.filter(chosen["counts"])
+
+
+def spread(values: "pa.ChunkedArray[Any]") -> Spread | None:
     """Return the spread of the values that there are; None without any."""
-    known = np.asarray([value for value in values if value is not None], dtype=float)
+    known = values.drop_null().to_numpy()
     if not known.size:
         return None
     low, median, high = (float(value) for value in np.quantile(known, (0.25, 0.5, 0.75)))
     return Spread(int(known.size), low, median, high, float(known.sum()))
 
 
-def _row(results: SweepResults, samples: Samples, agent: str, mode: str) -> UsageRow:
-    rows = samples.chosen.filter((pc.field("agent") == agent) & (pc.field("prompt_mode") == mode) & pc.field("counts"))
-    measures = {name: spread(rows[name].to_pylist()) for name in MEASURES}
-    tally = samples.tallies[agent, mode]
-    resolved = sum(count.passes for count in tally.counts.values())
-    cost = measures["cost_usd"]
-    complete = cost is not None and cost.number == rows.num_rows and resolved > 0
-    edited = sum(number > 0 for number in pc.list_value_length(rows["ignored_paths"]).to_pylist())
+def _row(table: pa.Table, samples: Samples, agent: str, mode: str) -> UsageRow:
+    rows = table.filter((pc.field("agent") == agent) & (pc.field("prompt_mode") == mode))
+    measures = {name: spread(rows[name]) for name in MEASURES}
+    resolved = sum(count.passes for count in samples.tallies[agent, mode].counts.values())
+    cost = measures["cost"]
+    complete = cost is not None and cost.number == rows.num_rows
     return UsageRow(
         agent=agent,
         mode=mode,
         attempts=rows.num_rows,
         resolved=resolved,
         measures=measures,
-        lines=_lines(results, rows),
-        cost_per_resolved=cost.total / resolved if cost and complete else None,
-        edited_tests=edited,
+        lines=spread(rows["lines"]),
+        mean_cost=_mean_cost(rows) if complete else None,
+        cost_per_resolved=cost.total / resolved if cost and complete and resolved else None,
+        edited_tests=pc.sum(rows["edited"], min_count=0).as_py(),
     )
 
 
-def _lines(results: SweepResults, rows: pa.Table) -> Spread | None:
-    reference = {task.task_id: task.reference_lines for task in results.tasks}
-    if not any(reference.values()):
-        return None
-    pairs = zip(rows["task_id"].to_pylist(), rows["patch_sha256"].to_pylist(), strict=True)
-    ratios = []
-    for task, digest in pairs:
-        lines, most = results.patch_lines.get(digest) if digest else 0, reference[str(task)]
-        if lines is not None and most:
-            ratios.append(lines / most)
-    return spread(ratios)
+def _mean_cost(rows: pa.Table) -> MeanCost:
+    means = rows.group_by("task_id").aggregate([("cost", "mean")])["cost_mean"].to_numpy().tolist()
+    return MeanCost(sum(means) / len(means), t_interval(means))
 
 
-def usage_table(rows: tuple[UsageRow, ...]) -> TextTable:
-    """Return medians with quartiles; costs in US dollars, as providers bill them."""
+def _line_ratios(results: SweepResults, chosen: pa.Table) -> "pa.ChunkedArray[Any]":
+    """Lines of each patch over those of the reference change; null where one is not known. No patch changes none."""
+    lines = _looked_up(chosen["patch_sha256"], results.patch_lines)
+    lines = pc.if_else(pc.is_null(chosen["patch_sha256"]), pa.scalar(0.0), lines)
+    reference = {task.task_id: task.reference_lines for task in results.tasks if task.reference_lines}
+    ratios: pa.ChunkedArray[Any] = pc.divide(lines, _looked_up(chosen["task_id"], reference))
+    return ratios
+
+
+def _looked_up(keys: "pa.ChunkedArray[Any]", values: Mapping[str, int]) -> "pa.ChunkedArray[Any]":
+    places = pc.index_in(keys, value_set=pa.array(list(values), pa.string()))
+    return pa.chunked_array([pa.array(list(values.values()), pa.float64())]).take(places)
+
+
+def usage_table(rows: tuple[UsageRow, ...], prices: Prices) -> TextTable:
+    """Return medians with quartiles; costs in the currency of the sweep."""
+    currency = wording.plain(prices.currency, 10)
     header = (
         "agent",
         "mode",
@@ -107,24 +139,31 @@ def usage_table(rows: tuple[UsageRow, ...]) -> TextTable:
         "input tokens",
         "of them cached",
         "output tokens",
-        "cost, USD",
-        "cost per resolved, USD",
+        f"cost, {currency}",
+        f"cost per resolved, {currency}",
         "lines / reference's",
         "edited tests",
     )
     return TextTable(header, tuple(_cells(row) for row in rows), numeric=frozenset(range(2, len(header))))
 
 
+def price_note(prices: Prices) -> str:
+    """Return in a sentence what currency costs are in, at what rate and where."""
+    currency, where = wording.plain(prices.currency, 10), wording.plain(prices.region, 80)
+    rate = "as providers bill them" if currency == "USD" else f"at {prices.usd_rate:g} for one US dollar"
+    return f"Costs are in {currency}, {rate}{f', prices of {where}' if where else ''}."
+
+
 def _cells(row: UsageRow) -> tuple[str, ...]:
-    measured = [_quartiles(row.measures[name], 2 if name == "cost_usd" else 0) for name in MEASURES]
+    shown = [_quartiles(row.measures[name], 2 if name == "cost" else 0) for name in MEASURES]
     resolved_cost = NOT_MEASURED if row.cost_per_resolved is None else f"{row.cost_per_resolved:,.2f}"
-    if row.measures["cost_usd"] and not row.resolved:
+    if row.mean_cost and not row.resolved:
         resolved_cost = "nothing resolved"
     return (
         wording.plain(row.agent, 60),
         wording.plain(row.mode, 30),
         str(row.attempts),
-        *measured,
+        *shown,
         resolved_cost,
         _quartiles(row.lines, 1),
         str(row.edited_tests),

@@ -1,14 +1,16 @@
 """Stage of the reports: gathers what a sweep left in the lake into one record for `reports`."""
 
 import datetime as dt
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
 
 from evalpipe.config import AgentConfig, SweepConfig
-from evalpipe.lake import SCHEMAS, write_atomically
+from evalpipe.lake import SCHEMAS, BlobError, write_atomically
 from evalpipe.reports import AgentInfo, AgentRole, SweepResults, TaskInfo, html_report
 from evalpipe.reports.forms import report_markdown, table_files
+from evalpipe.reports.records import LeftOutCandidate, Prices
 from evalpipe.reports.usage import changed_lines
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.calibrating import calibration_rows
@@ -20,6 +22,7 @@ from evalpipe.stages.sweeps import (
     sample_keys,
 )
 from evalpipe.tasks import LoadedTaskSet, Task
+from evalpipe.validation import ValidationClass
 
 
 def gather_results(bench: Workbench, sweep: SweepConfig, agents: dict[str, AgentConfig]) -> SweepResults:
@@ -32,6 +35,8 @@ def gather_results(bench: Workbench, sweep: SweepConfig, agents: dict[str, Agent
     parts = [find_agent_sweep(bench, sweep, agents[name], task_set) for name in sweep.agents]
     calibration = [row for task_id in task_set.tasks for row in calibration_rows(bench, task_set, task_id)]
     graded = _graded(bench, parts, task_set)
+    patch_lines, lost = _patch_lines(bench, graded)
+    public = {config.name for config in bench.workspace.load_repositories().items.values() if config.public}
     return SweepResults(
         sweep=sweep.name,
         decision=sweep.decision,
@@ -39,7 +44,7 @@ def gather_results(bench: Workbench, sweep: SweepConfig, agents: dict[str, Agent
         revision=task_set.record.revision,
         selection_rule=task_set.record.selection_rule,
         provisional=task_set.record.provisional,
-        tasks=tuple(_task_info(task_set, task) for task in task_set.tasks.values()),
+        tasks=tuple(_task_info(task_set, task, public) for task in task_set.tasks.values()),
         agents=tuple(_agent_info(agents[name], sweep.cutoffs.get(name)) for name in sweep.agents),
         samples_per_task=sweep.samples,
         modes=tuple(sweep.modes),
@@ -50,8 +55,13 @@ def gather_results(bench: Workbench, sweep: SweepConfig, agents: dict[str, Agent
         mining=tuple(stored_mining_funnel(bench, repositories)),
         validation=tuple(stored_validation_funnel(bench, repositories)),
         calibration=pa.Table.from_pylist(calibration, schema=SCHEMAS["calibration"]),
-        prices=f"{sweep.currency}, {sweep.region}" if sweep.currency else "",
-        patch_lines=_patch_lines(bench, graded),
+        prices=Prices(sweep.currency or "USD", sweep.usd_rate or 1.0, sweep.region or ""),
+        left_out=_left_out(bench, repositories, task_set),
+        patch_lines=patch_lines,
+        lost_patches=lost,
+        transcripts=frozenset(
+            digest for digest in _digests(graded, "transcript_sha256") if bench.lake.blobs.path(digest).exists()
+        ),
         read_blob=bench.lake.blobs.get,
     )
 
@@ -61,14 +71,36 @@ def report_path(bench: Workbench, sweep: str) -> Path:
     return bench.lake.root / "reports" / sweep / "report.html"
 
 
-def write_report(folder: Path, results: SweepResults) -> Path:
-    """Write the report and its tables as Markdown, Parquet and CSV into `folder`; returns the path of the report."""
+def write_report(bench: Workbench, folder: Path, results: SweepResults) -> Path:
+    """Write the report, its tables as Markdown, Parquet and CSV, and the transcripts that it links into `folder`.
+
+    Returns the path of the report.
+    """
     path = folder / "report.html"
     write_atomically(path, html_report(results).encode())
     write_atomically(folder / "report.md", report_markdown(results).encode())
     for name, content in table_files(results).items():
         write_atomically(folder / "tables" / name, content)
+    _lay_out_transcripts(bench, folder / "transcripts", results.transcripts)
     return path
+
+
+def _lay_out_transcripts(bench: Workbench, folder: Path, digests: frozenset[str]) -> None:
+    """Make `folder` hold these transcripts and no others."""
+    # As .txt, because a browser takes a file without a name for what its agent wrote it to look like.
+    wanted = {f"{digest}.txt": bench.lake.blobs.path(digest) for digest in digests}
+    there = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    for name in there - wanted.keys():
+        (folder / name).unlink()
+    if wanted:
+        folder.mkdir(parents=True, exist_ok=True)
+    for name in wanted.keys() - there:
+        try:
+            # A second name for the same bytes, which then take no room twice, and which nobody is to edit.
+            (folder / name).hardlink_to(wanted[name])
+            (folder / name).chmod(0o444)
+        except OSError:
+            shutil.copyfile(wanted[name], folder / name)
 
 
 def _graded(bench: Workbench, parts: list[AgentSweep], task_set: LoadedTaskSet) -> pa.Table:
@@ -83,12 +115,37 @@ def _graded(bench: Workbench, parts: list[AgentSweep], task_set: LoadedTaskSet) 
     return pa.concat_tables(tables)
 
 
-def _patch_lines(bench: Workbench, graded: pa.Table) -> dict[str, int]:
-    digests = [str(digest) for digest in graded["patch_sha256"].drop_null().unique().to_pylist()]
-    return {digest: changed_lines(bench.lake.blobs.get(digest)) for digest in digests}
+def _patch_lines(bench: Workbench, graded: pa.Table) -> tuple[dict[str, int], frozenset[str]]:
+    """The lines that each patch changes, and the patches that the lake cannot give back."""
+    lines, lost = {}, set()
+    for digest in _digests(graded, "patch_sha256"):
+        try:
+            lines[digest] = changed_lines(bench.lake.blobs.get(digest))
+        except BlobError:
+            lost.add(digest)
+    return lines, frozenset(lost)
 
 
-def _task_info(task_set: LoadedTaskSet, task: Task) -> TaskInfo:
+def _digests(graded: pa.Table, column: str) -> list[str]:
+    return [str(digest) for digest in graded[column].drop_null().unique().to_pylist()]
+
+
+def _left_out(bench: Workbench, repositories: list[str], task_set: LoadedTaskSet) -> tuple[LeftOutCandidate, ...]:
+    """The validated candidates that are no task of the set."""
+    return tuple(
+        LeftOutCandidate(
+            candidate_id=row["candidate_id"],
+            repository=name,
+            reason=row["validation_class"],
+            detail=row["evidence"] if row["validation_class"] != ValidationClass.VALID else "not in this set",
+        )
+        for name in repositories
+        for row in bench.lake.rows("validated_tasks", name)
+        if row["candidate_id"] not in task_set.tasks
+    )
+
+
+def _task_info(task_set: LoadedTaskSet, task: Task, public: set[str]) -> TaskInfo:
     return TaskInfo(
         task_id=task.task_id,
         title=task.title,
@@ -102,6 +159,7 @@ def _task_info(task_set: LoadedTaskSet, task: Task) -> TaskInfo:
         fail_to_pass=task.fail_to_pass,
         pass_to_pass=len(task.pass_to_pass),
         reference_lines=changed_lines(task_set.gold_patch(task.task_id)),
+        public=task.repository in public,
     )
 
 

@@ -5,7 +5,8 @@ from html.parser import HTMLParser
 import pytest
 
 from evalpipe.reports import html_report, summary
-from evalpipe.reports.records import SweepResults
+from evalpipe.reports.forms import redacted
+from evalpipe.reports.records import LeftOutCandidate, SweepResults
 from evalpipe_tests.reports.sweeps import (
     BROAD,
     STEADY,
@@ -180,3 +181,16 @@ def test_an_empty_sweep_still_makes_a_page() -> None:
     page = _Page(html_report(SweepBuilder({"steady": []}).build()))
     assert "has no tasks" in page.text
     assert re.search(r"Nothing is graded yet", page.text)
+
+
+def test_candidates_that_are_no_task_are_listed_with_their_reason_and_not_by_name_outside() -> None:
+    left_out = tuple(LeftOutCandidate(f"demo-x{number}", "demo", "no_signal", "<b>same</b>") for number in range(310))
+    results = replace(two_agents(), left_out=left_out)
+    text = _Page(html_report(results)).text
+    assert "Candidates that are no task of this set310" in text
+    assert "demo-x299" in text
+    assert "and 10 more in validated_tasks" in text
+    hidden = html_report(redacted(results))
+    assert "candidate-001" in hidden
+    assert "demo-x" not in hidden
+    assert "same" not in hidden

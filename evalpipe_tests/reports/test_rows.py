@@ -1,16 +1,20 @@
 from dataclasses import replace
 from datetime import date
 
+import pyarrow as pa
 import pytest
+from markupsafe import escape
 
-from evalpipe.reports import html_report
+from evalpipe.reports import html_report, summary
 from evalpipe.reports.analysis import analyse
 from evalpipe.reports.cutoffs import cutoff_table
 from evalpipe.reports.findings import Caution
+from evalpipe.reports.forms import report_markdown
 from evalpipe.reports.gaps import gap_table
-from evalpipe.reports.records import SweepResults
+from evalpipe.reports.plan import AttemptCost, read_pilot
+from evalpipe.reports.records import Prices, SweepResults
 from evalpipe.reports.solved import solved_by
-from evalpipe.reports.usage import changed_lines, spread, usage_table
+from evalpipe.reports.usage import changed_lines, price_note, spread, usage_table
 from evalpipe.stats.counts import TaskCount
 from evalpipe_tests.reports.sweeps import BROAD, STEADY, SweepBuilder, graded_row, manifest, rows_of, two_agents
 
@@ -66,7 +70,7 @@ def test_tasks_are_named_by_who_solves_them_in_most_samples() -> None:
 
 def test_what_was_not_measured_is_said_and_never_zero() -> None:
     analysis = analyse(two_agents())
-    row = usage_table(analysis.usage).rows[0]
+    row = usage_table(analysis.usage, Prices()).rows[0]
     assert row[:4] == ("steady", "original", "72", "12 (12 to 12)")
     assert set(row[4:11]) == {"not measured"}
     assert row[11] == "0"
@@ -81,13 +85,31 @@ def test_usage_has_medians_spread_and_cost_per_resolved_task() -> None:
     results = SweepBuilder({"steady": [2, 1]}, samples=2, rows=rows).build()
     tasks = tuple(replace(task, reference_lines=4) for task in results.tasks)
     (found,) = analyse(replace(results, tasks=tasks, patch_lines={"p": 6})).usage
-    cost = found.measures["cost_usd"]
+    cost = found.measures["cost"]
     assert cost is not None
     assert (cost.median, cost.low, cost.high, cost.total) == (2.0, 1.25, 2.75, 8.0)
     assert found.cost_per_resolved == pytest.approx(8 / 3)
     assert found.lines is not None
     assert found.lines.median == 1.5
     assert found.edited_tests == 1
+
+
+def test_costs_are_given_in_the_currency_of_the_sweep_at_its_rate() -> None:
+    rows = [row | {"cost_usd": 2.0, "attempt": 0} for row in rows_of("steady", [2, 1], 2)]
+    builder = SweepBuilder({"steady": [2, 1]}, samples=2, rows=rows, changes={"prices": Prices("EUR", 0.5, "<eu>")})
+    results = builder.build()
+    analysis = analyse(results)
+    table = usage_table(analysis.usage, results.prices)
+    assert table.header[8:10] == ("cost, EUR", "cost per resolved, EUR")
+    assert table.rows[0][8:10] == ("1.00 (1.00 to 1.00)", "1.33")
+    note = "Costs are in EUR, at 0.5 for one US dollar, prices of <eu>."
+    assert price_note(results.prices) == note
+    assert price_note(Prices()) == "Costs are in USD, as providers bill them."
+    assert escape(note) in html_report(results)
+    assert "0.5 for one US dollar" in report_markdown(results)
+    (usage,) = summary(results)["usage"]
+    assert usage["cost_per_resolved"] == pytest.approx(4 / 3)
+    assert read_pilot(results).cost == AttemptCost(14.0, 1.0, "EUR")
 
 
 def test_a_cost_that_is_known_of_some_attempts_only_gives_no_cost_per_resolved_task() -> None:
@@ -97,7 +119,7 @@ def test_a_cost_that_is_known_of_some_attempts_only_gives_no_cost_per_resolved_t
 
 
 def test_the_spread_of_nothing_is_nothing() -> None:
-    assert spread([None, None]) is None
+    assert spread(pa.chunked_array([pa.array([None, None], pa.float64())])) is None
 
 
 @pytest.mark.parametrize(
@@ -124,6 +146,20 @@ def test_rates_before_and_after_a_cutoff_stand_side_by_side() -> None:
     assert cells[2] == "2025-09-03"
     assert cells[6].endswith("samples of 3 tasks")
     assert "Before and after each model" in html_report(replace(plain, agents=agents))
+
+
+def test_a_public_task_merged_up_to_a_cutoff_may_have_been_seen() -> None:
+    plain = two_agents()
+    agents = tuple(replace(agent, training_cutoff=date(2025, 2, 3)) for agent in plain.agents)
+    tasks = tuple(replace(task, public=task.category == "dependency_chore") for task in plain.tasks)
+    private = analyse(replace(plain, agents=agents)).cautions
+    assert Caution.MAY_HAVE_BEEN_SEEN not in {finding.reason for finding in private}
+    tasks = tuple(replace(task, public=True) for task in plain.tasks)
+    texts = [found.text for found in analyse(replace(plain, agents=agents, tasks=tasks)).cautions]
+    assert texts[0] == (
+        "4 tasks of public repositories merged up to the cutoff of steady (2025-02-03): its model may have seen "
+        "their answers"
+    )
 
 
 def test_tasks_that_rank_nobody_are_told() -> None:

@@ -19,7 +19,7 @@ from evalpipe.history.objects import ObjectReader, Tree, TreeEntry
 from evalpipe.history.paths import FileKind, PathRules, steers_tests
 from evalpipe.history.problem import ProblemSource
 from evalpipe.history.pull_requests import Forge, PullRequest
-from evalpipe.history.repository import Repository, update_mirror
+from evalpipe.history.repository import Repository, source_tip, update_mirror
 from evalpipe.history.safe_paths import check_patch_result
 from evalpipe.history.scratch import ScratchObjects, remove_abandoned_scratch
 from evalpipe.history.shapes import Shape
@@ -62,6 +62,7 @@ __all__ = [
     "funnel",
     "prove_repository",
     "remove_abandoned_scratch",
+    "source_tip",
     "steers_tests",
     "update_mirror",
 ]

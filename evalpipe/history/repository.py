@@ -10,7 +10,7 @@ import fcntl
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,6 +123,7 @@ class _Source:
 
     name: str
     default_branch: str | None
+    tips: Mapping[str, str]
     object_format: str
     transport: tuple[str, ...]
 
@@ -161,6 +162,16 @@ def update_mirror(source: str, mirror: Path) -> Repository:
         return Repository(mirror)
 
 
+def source_tip(source: str, mainline: str | None) -> str | None:
+    """The commit id of the branch to mine at `source` (a path or a URL), which is asked and not fetched.
+
+    None for the mainline means the source's own default branch. None is returned when there is no such branch.
+    Raises NotARepository, EmptyRepository and SourceUnreachable.
+    """
+    described = _describe(source)
+    return described.tips.get(mainline or described.default_branch or "")
+
+
 def _describe(source: str) -> _Source:
     path = Path(source)
     transport: tuple[str, ...]
@@ -173,19 +184,20 @@ def _describe(source: str) -> _Source:
     answer = GitCommand(None).attempt("ls-remote", *transport, "--symref", "--", name, "HEAD", f"{_BRANCHES}*")
     if answer.status != 0:
         raise _fetch_error(without_credentials(name), answer)
-    default, ids = None, set[str]()
+    default, tips = None, dict[str, str]()
     for line in os.fsdecode(answer.stdout).splitlines():
         value, _, ref = line.partition("\t")
         # The pattern HEAD is met by refs/remotes/origin/HEAD too, which every ordinary clone has.
         if ref == "HEAD" and value.startswith("ref: "):
             default = value.removeprefix("ref: ").removeprefix(_BRANCHES)
         elif ref.startswith(_BRANCHES):
-            ids.add(value)
-    if not ids:
+            tips[ref.removeprefix(_BRANCHES)] = value
+    if not tips:
         raise EmptyRepository(
             f"{without_credentials(name)} has no branch with a commit; commit or push something first"
         )
-    return _Source(name, default, "sha1" if len(ids.pop()) == 40 else "sha256", transport)
+    object_format = "sha1" if len(next(iter(tips.values()))) == 40 else "sha256"
+    return _Source(name, default, tips, object_format, transport)
 
 
 def _fetch(repository: Repository, source: _Source, lock: int) -> None:

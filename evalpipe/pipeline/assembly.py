@@ -10,10 +10,12 @@ import dagster as dg
 
 from evalpipe.config import AgentConfig, SweepConfig, Workspace
 from evalpipe.pipeline.history_assets import history_assets
+from evalpipe.pipeline.history_sensors import history_sensors
 from evalpipe.pipeline.jobs import calibrate_job, dagster_name, history_jobs, sweep_jobs
 from evalpipe.pipeline.report_assets import report_assets
-from evalpipe.pipeline.schedules import follow_up_sensors, quarterly_schedule, sweep_sensors
+from evalpipe.pipeline.schedules import quarterly_rerun, weekly_mining
 from evalpipe.pipeline.sweep_assets import agent_assets
+from evalpipe.pipeline.sweep_sensors import sweep_sensors
 from evalpipe.pipeline.task_set_assets import TaskSetAssets, freeze_job, task_set_assets
 from evalpipe.stages.bench import Workbench
 from evalpipe.tasks import TaskSetError, frozen_sets
@@ -25,6 +27,7 @@ _log = logging.getLogger("evalpipe")
 class _Parts:
     assets: list[Any] = field(default_factory=list)
     jobs: list[Any] = field(default_factory=list)
+    calibrations: dict[str, Any] = field(default_factory=dict)
     schedules: list[dg.ScheduleDefinition] = field(default_factory=list)
     sensors: list[dg.SensorDefinition] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -45,7 +48,8 @@ def build_definitions(workspace: Workspace, bench: Workbench | None = None) -> d
         parts.assets += history_assets(repositories.items)
         of_history = {job.name: job for job in history_jobs()}
         parts.jobs += [*of_history.values(), freeze_job(repositories.items)]
-        parts.sensors += follow_up_sensors(repositories.items, of_history)
+        parts.schedules.append(weekly_mining(repositories.items, of_history))
+        parts.sensors += history_sensors(repositories.items, of_history)
     sets = dict(_load_sets(workspace, parts, with_history=bool(repositories.items)))
     live = {sweep.name: sweep for sweep in sweeps.items.values() if not sweep.archived}
     for name in _distinct(parts, "sweep", live):
@@ -54,7 +58,7 @@ def build_definitions(workspace: Workspace, bench: Workbench | None = None) -> d
         _log.warning("left out: %s", text)
     return dg.Definitions(
         assets=parts.assets,
-        jobs=parts.jobs,
+        jobs=[*parts.jobs, *parts.calibrations.values()],
         schedules=parts.schedules,
         sensors=parts.sensors,
         resources={"bench": bench or Workbench(workspace)},
@@ -71,7 +75,8 @@ def _load_sets(workspace: Workspace, parts: _Parts, *, with_history: bool) -> It
             parts.problems.append(str(error))
             continue
         parts.assets += [of_set.frozen, of_set.calibration]
-        parts.jobs.append(calibrate_job(of_set.task_set.record.name))
+        calibrate = calibrate_job(of_set.task_set.record.name)
+        parts.calibrations[calibrate.name] = calibrate
         yield of_set.task_set.record.name, of_set
 
 
@@ -91,10 +96,11 @@ def _add_sweep(
     for name in sweep.agents:
         parts.assets += agent_assets(sweep, agents[name], of_set)
     parts.assets += report_assets(sweep, agents)
-    jobs = {job.name: job for job in sweep_jobs(sweep)}
-    parts.jobs += jobs.values()
-    parts.schedules.append(quarterly_schedule(sweep, of_set.task_set, jobs))
-    parts.sensors += sweep_sensors(sweep, of_set.task_set, jobs)
+    of_sweep = {job.name: job for job in sweep_jobs(sweep)}
+    parts.jobs += of_sweep.values()
+    jobs = of_sweep | parts.calibrations
+    parts.schedules.append(quarterly_rerun(sweep, of_set.task_set, jobs))
+    parts.sensors += sweep_sensors(sweep, agents, of_set.task_set, jobs)
 
 
 def _distinct(parts: _Parts, kind: str, names: Iterable[str]) -> Iterator[str]:

@@ -15,6 +15,9 @@ VALIDATE = "validate"
 JUDGE = "judge"
 FREEZE = "freeze"
 
+PRIORITIES = {JUDGE: 5, VALIDATE: -5, "agent_runs": -5, "graded_results": 5, "report": 10}
+"""In the queue of runs what takes a moment goes before what takes hours; all others, and the UI's backfills, have 0."""
+
 
 def history_jobs() -> "list[UnresolvedAssetJobDefinition]":
     """Jobs over repositories and candidates, one for each partitioning."""
@@ -54,15 +57,22 @@ def sweep_jobs(sweep: SweepConfig) -> "list[UnresolvedAssetJobDefinition]":
     for stage in ("agent_runs", "graded_results"):
         selection = dg.AssetSelection.assets(*stage_keys(sweep, stage))
         text = f"{stage} of every agent of {sweep.name}; what is done already is not done again."
-        jobs.append(dg.define_asset_job(sweep_job_name(sweep.name, stage), selection, description=text))
+        name = sweep_job_name(sweep.name, stage)
+        jobs.append(dg.define_asset_job(name, selection, description=text, tags=_priority(stage)))
     reports = [dg.AssetKey([sweep.name, name]) for name in ("category_report", "agent_comparison", "evaluation_report")]
     selection = dg.AssetSelection.assets(*reports)
     text = f"The report of {sweep.name}."
-    return [*jobs, dg.define_asset_job(sweep_job_name(sweep.name, "report"), selection, description=text)]
+    name = sweep_job_name(sweep.name, "report")
+    return [*jobs, dg.define_asset_job(name, selection, description=text, tags=_priority("report"))]
 
 
 def _job(name: str, asset: str, description: str) -> "UnresolvedAssetJobDefinition":
-    return dg.define_asset_job(name, dg.AssetSelection.assets(asset), description=description)
+    selection = dg.AssetSelection.assets(asset)
+    return dg.define_asset_job(name, selection, description=description, tags=_priority(name))
+
+
+def _priority(stage: str) -> dict[str, str]:
+    return {"dagster/priority": str(PRIORITIES.get(stage, 0))}
 
 
 def dagster_name(name: str) -> str:

@@ -21,7 +21,7 @@ from evalpipe.history.errors import (
 )
 from evalpipe.history.git_command import missing_object
 from evalpipe.history.mining import Mining
-from evalpipe.history.repository import Repository, update_mirror
+from evalpipe.history.repository import Repository, source_tip, update_mirror
 from evalpipe.history.scratch import ScratchObjects
 from evalpipe_tests.history.builder import Builder, git
 
@@ -34,6 +34,19 @@ def test_mirror_has_the_branches_and_the_default_branch_of_its_source(tmp_path: 
     assert mirror.branches() == ["main", "topic/x"]
     assert mirror.mainline_tip(None) == ("main", first)
     assert mirror.mainline_tip("topic/x") == ("topic/x", source.branches["topic/x"])
+
+
+def test_the_tip_of_a_source_is_asked_without_a_mirror(tmp_path: Path) -> None:
+    source = Builder(tmp_path / "source.git")
+    first = source.commit({b"a": b"1"})
+    topic = source.commit({b"a": b"2"}, branch="topic/x", parents=[first])
+    assert source_tip(str(source.path), None) == first
+    assert source_tip(str(source.path), "topic/x") == topic
+    assert source_tip(str(source.path), "gone") is None
+    moved = source.commit({b"a": b"3"})
+    assert source_tip(str(source.path), None) == moved
+    with pytest.raises(NotARepository):
+        source_tip(str(tmp_path / "nowhere"), None)
 
 
 def test_update_follows_new_rewritten_and_deleted_branches(tmp_path: Path) -> None:

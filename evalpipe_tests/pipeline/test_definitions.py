@@ -133,10 +133,11 @@ def test_the_jobs_schedules_and_checks_of_this_repository(repository_workspace: 
         *("mine", "build_images", "validate", "judge", "freeze", "calibrate_demo"),
         *("demo__agent_runs", "demo__graded_results", "demo__report"),
     }
-    assert [schedule.name for schedule in repository.schedule_defs] == ["demo__quarterly"]
+    assert {schedule.name for schedule in repository.schedule_defs} == {"weekly_mining", "demo__quarterly"}
     assert {sensor.name for sensor in repository.sensor_defs} == {
-        *("passes_that_are_due", "judge_after_validation"),
-        *("demo__grade_after_attempts", "demo__report_after_grades"),
+        *("mainline_moved", "images_after_mining", "passes_that_are_due", "judge_after_validation"),
+        *("demo__attempts_after_calibration", "demo__grade_after_attempts"),
+        *("demo__again_after_failed_attempts", "demo__report_after_grades"),
     }
     checks = [key.to_user_string() for key in repository.asset_graph.asset_check_keys]
     assert checks == ["task_sets/demo/calibration:reference_resolved_and_empty_not"]

@@ -1,4 +1,4 @@
-"""The quarterly schedule and the sensors: present, stopped, and what they ask for can run."""
+"""The schedules and the sensors: present, stopped, and what they ask for can run."""
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
@@ -9,12 +9,13 @@ from dagster._utils.schedules import cron_string_iterator
 
 from evalpipe.pipeline.assembly import build_definitions
 from evalpipe.pipeline.partitions import RANGE_END, RANGE_START
-from evalpipe.pipeline.schedules import QUARTERLY
+from evalpipe.pipeline.schedules import QUARTERLY, RERUN_OF, WEEKLY
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.images import build_images
 from evalpipe.stages.mining import mine_repository
 from evalpipe.stages.validating import ValidationPass, validate_candidate
 from evalpipe.tasks import load_task_set
+from evalpipe_tests.history.builder import git
 from evalpipe_tests.pipeline.stations import Walk
 from evalpipe_tests.pipeline.workspaces import TinyWorkspace
 
@@ -42,41 +43,112 @@ def whole(frozen: Walk) -> dict[str, str]:
 
 
 def test_all_are_stopped_until_somebody_starts_them(repository: dg.RepositoryDefinition) -> None:
-    assert [one.default_status for one in repository.schedule_defs] == [dg.DefaultScheduleStatus.STOPPED]
-    assert [one.default_status for one in repository.sensor_defs] == [dg.DefaultSensorStatus.STOPPED] * 4
+    assert [one.default_status for one in repository.schedule_defs] == [dg.DefaultScheduleStatus.STOPPED] * 2
+    assert [one.default_status for one in repository.sensor_defs] == [dg.DefaultSensorStatus.STOPPED] * 8
 
 
-def test_the_schedule_runs_on_the_first_day_of_each_quarter(repository: dg.RepositoryDefinition) -> None:
-    (schedule,) = repository.schedule_defs
+def test_each_can_be_run_by_hand(repository: dg.RepositoryDefinition) -> None:
+    """What a schedule or a sensor asks for is a job, which the UI and the command line start too."""
+    jobs = set(repository.job_names)
+    for schedule in repository.schedule_defs:
+        assert schedule.job_name in jobs
+    for sensor in repository.sensor_defs:
+        assert sensor.description, sensor.name
+        assert {target.job_name for target in sensor.targets} <= jobs
+        assert sensor.targets, sensor.name
+
+
+def test_mining_is_asked_for_each_repository_on_mondays(
+    repository: dg.RepositoryDefinition, instance: dg.DagsterInstance
+) -> None:
+    schedule = repository.get_schedule_def("weekly_mining")
+    assert (schedule.cron_schedule, schedule.execution_timezone, schedule.job_name) == (WEEKLY, "UTC", "mine")
+    ticks = cron_string_iterator(dt.datetime(2026, 3, 5, tzinfo=dt.UTC).timestamp(), WEEKLY, "UTC")
+    assert [next(ticks).strftime("%a %Y-%m-%d %H:%M") for _ in range(2)] == [
+        "Mon 2026-03-09 04:00",
+        "Mon 2026-03-16 04:00",
+    ]
+    context = dg.build_schedule_context(instance, repository_def=repository)
+    (request,) = schedule.evaluate_tick(context).run_requests or []
+    assert request.partition_key == "shop"
+
+
+def test_a_repository_is_mined_once_for_each_tip_of_its_mainline(
+    copied: Copied, mined: Walk, instance: dg.DagsterInstance
+) -> None:
+    tiny = copied(mined)
+    tiny.write("data/repos/lost.yaml", (tiny.root / "data/repos/shop.yaml").read_text().replace("source.git", "lost"))
+    bench = Workbench(tiny.workspace, sandbox_kind="process")
+    repository = build_definitions(tiny.workspace, bench).get_repository_def()
+    sensor = repository.get_sensor_def("mainline_moved")
+
+    def asked() -> dg.RunRequest:
+        context = dg.build_sensor_context(instance, repository_def=repository, resources={"bench": bench})
+        (request,) = sensor.evaluate_tick(context).run_requests or []
+        return request
+
+    first = asked()
+    assert (first.partition_key, first.run_key) == ("shop", asked().run_key)
+    git(tiny.root / "source.git", "update-ref", "refs/heads/main", "main~1")
+    moved = asked()
+    assert (moved.partition_key, moved.run_key != first.run_key) == ("shop", True)
+    git(tiny.root / "source.git", "update-ref", "refs/heads/topic", "main~2")
+    assert asked().run_key == moved.run_key
+
+
+def test_images_are_built_for_the_repository_that_was_mined(
+    repository: dg.RepositoryDefinition, instance: dg.DagsterInstance
+) -> None:
+    sensor = repository.get_sensor_def("images_after_mining")
+    assert isinstance(sensor, dg.RunStatusSensorDefinition)
+    event = dg.DagsterEvent("PIPELINE_SUCCESS", "mine")
+    for name, found in (("shop", dg.RunRequest), ("gone", dg.SkipReason)):
+        run = dg.DagsterRun(job_name="mine", run_id="r", tags={"dagster/partition": name})
+        answer = sensor(dg.build_run_status_sensor_context("s", event, instance, run))
+        assert isinstance(answer, found)
+        assert getattr(answer, "partition_key", name) == name
+
+
+def test_the_rerun_is_on_the_first_day_of_each_quarter_in_the_time_zone_of_its_sweep(
+    copied: Copied, frozen: Walk, repository: dg.RepositoryDefinition
+) -> None:
+    schedule = repository.get_schedule_def("small__quarterly")
     assert schedule.cron_schedule == QUARTERLY
     assert schedule.execution_timezone == "UTC"
+    tiny = copied(frozen)
+    file = tiny.root / "data/sweeps/small.yaml"
+    file.write_text(file.read_text() + "time_zone: Asia/Kolkata\n")
+    there = build_definitions(tiny.workspace).get_repository_def().get_schedule_def("small__quarterly")
+    assert there.execution_timezone == "Asia/Kolkata"
+    local = cron_string_iterator(dt.datetime(2026, 1, 15, tzinfo=dt.UTC).timestamp(), QUARTERLY, "Asia/Kolkata")
+    assert next(local).astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M") == "2026-04-01 00:30"
     ticks = cron_string_iterator(dt.datetime(2026, 1, 15, tzinfo=dt.UTC).timestamp(), QUARTERLY, "UTC")
     moments = [next(ticks).strftime("%Y-%m-%d %H:%M") for _ in range(4)]
     assert moments == ["2026-04-01 06:00", "2026-07-01 06:00", "2026-10-01 06:00", "2027-01-01 06:00"]
 
 
-def test_the_schedule_asks_for_the_whole_sweep(
-    repository: dg.RepositoryDefinition, instance: dg.DagsterInstance, whole: dict[str, str]
-) -> None:
-    (schedule,) = repository.schedule_defs
-    context = dg.build_schedule_context(instance, dt.datetime(2026, 4, 1, 6, tzinfo=dt.UTC))
-    requests = schedule.evaluate_tick(context).run_requests
-    assert requests is not None
-    (request,) = requests
-    assert schedule.job_name == "small__agent_runs"
-    assert request.tags.items() >= whole.items()
-
-
-def test_what_the_schedule_asks_for_runs_and_the_sensors_carry_it_to_the_report(
+def test_the_rerun_goes_from_the_calibration_to_the_report(
     copied: Copied, finished: Walk, whole: dict[str, str], instance: dg.DagsterInstance
 ) -> None:
     """Everything is made already, so this opens no box; every partition gets its event all the same."""
     tiny = copied(finished)
     definitions = build_definitions(tiny.workspace, Workbench(tiny.workspace, sandbox_kind="process"))
     repository = definitions.get_repository_def()
-    (schedule,) = repository.schedule_defs
+    schedule = repository.get_schedule_def("small__quarterly")
     (request,) = schedule.evaluate_tick(dg.build_schedule_context(instance)).run_requests or []
-    attempts = definitions.resolve_job_def(schedule.job_name).execute_in_process(instance=instance, tags=request.tags)
+    assert schedule.job_name == "calibrate_tiny"
+    calibration = definitions.resolve_job_def(schedule.job_name).execute_in_process(
+        instance=instance, tags=request.tags
+    )
+    assert calibration.success
+    assert len(instance.get_materialized_partitions(dg.AssetKey(["task_sets", "tiny", "calibration"]))) == 2
+
+    after_calibration = _evaluate(repository, "small__attempts_after_calibration", instance, calibration)
+    assert isinstance(after_calibration, dg.RunRequest)
+    assert after_calibration.tags.items() >= whole.items()
+    attempts = definitions.resolve_job_def("small__agent_runs").execute_in_process(
+        instance=instance, tags=after_calibration.tags
+    )
     assert attempts.success
     _all_materialized(instance, "agent_runs")
 
@@ -130,7 +202,7 @@ def _evaluate(
     return sensor(context)
 
 
-def test_second_passes_are_asked_for_when_their_day_has_come(
+def test_passes_are_asked_for_when_their_day_has_come(
     copied: Copied, mined: Walk, instance: dg.DagsterInstance
 ) -> None:
     tiny = copied(mined)
@@ -143,21 +215,24 @@ def test_second_passes_are_asked_for_when_their_day_has_come(
     kept = [row for row in bench.lake.rows("candidate_commits", "shop") if row["reason"] == "kept"]
     keys = [str(row["candidate_id"]) for row in kept]
     instance.add_dynamic_partitions("candidates", keys)
-    assert _asked_for(definitions, bench, instance) == []
+    (first_passes,) = _asked_for(definitions, bench, instance)
+    assert first_passes.tags.items() >= {RANGE_START: f"{keys[0]}|first", RANGE_END: f"{keys[-1]}|first"}.items()
     # The first two candidates had their first pass, one of them late on this day, the other after midnight.
     for row, minutes in zip(kept[:2], (0, 2), strict=True):
         now = dt.datetime(2026, 5, 1, 23, 59, tzinfo=dt.UTC) + dt.timedelta(minutes=minutes)
         validate_candidate(bench, config, row, ValidationPass.FIRST, same_day=False, labels={})
-    (first,) = _asked_for(definitions, bench, instance)
+    first_passes, first = _asked_for(definitions, bench, instance)
+    assert first_passes.tags.items() >= {RANGE_START: f"{keys[0]}|first", RANGE_END: f"{keys[-1]}|first"}.items()
     assert first.tags.items() >= {RANGE_START: f"{keys[0]}|second", RANGE_END: f"{keys[0]}|second"}.items()
     now += dt.timedelta(days=1)
-    (both,) = _asked_for(definitions, bench, instance)
+    _, both = _asked_for(definitions, bench, instance)
     assert both.tags.items() >= {RANGE_START: f"{keys[0]}|second", RANGE_END: f"{keys[1]}|second"}.items()
     assert both.run_key != first.run_key
 
     validated = definitions.resolve_job_def("validate").execute_in_process(instance=instance, tags=both.tags)
     assert validated.success
-    assert _asked_for(definitions, bench, instance) == []
+    (left,) = _asked_for(definitions, bench, instance)
+    assert left.tags[RANGE_START].endswith("|first")
     judge = _evaluate(definitions.get_repository_def(), "judge_after_validation", instance, validated)
     assert isinstance(judge, Iterator)
     (request,) = judge
@@ -167,6 +242,45 @@ def test_second_passes_are_asked_for_when_their_day_has_come(
     assert judged.success
     classes = {row["candidate_id"]: row["validation_class"] for row in bench.lake.rows("validated_tasks", "shop")}
     assert [classes[key] for key in keys] == ["valid", "valid", "pending"]
+
+
+def test_failed_attempts_are_asked_for_again_and_then_graded(
+    repository: dg.RepositoryDefinition, instance: dg.DagsterInstance, whole: dict[str, str]
+) -> None:
+    """An agent may try three times; attempts that stay invalid do not keep the report away."""
+    sensor = repository.get_sensor_def("small__again_after_failed_attempts")
+    assert isinstance(sensor, dg.RunStatusSensorDefinition)
+    event = dg.DagsterEvent("PIPELINE_FAILURE", "small__agent_runs")
+    asked = []
+    tags: Mapping[str, str] = whole
+    for number in range(3):
+        run = dg.DagsterRun(job_name="small__agent_runs", run_id=f"r{number}", tags=dict(tags))
+        request = sensor(dg.build_run_status_sensor_context("s", event, instance, run))
+        assert isinstance(request, dg.RunRequest)
+        assert request.tags.items() >= whole.items()
+        asked.append(request.job_name)
+        tags = request.tags
+    assert asked == ["small__agent_runs", "small__agent_runs", "small__graded_results"]
+    part = dg.DagsterRun(job_name="small__agent_runs", run_id="p", tags={})
+    assert isinstance(sensor(dg.build_run_status_sensor_context("s", event, instance, part)), dg.SkipReason)
+
+
+def test_a_calibration_for_somebody_else_starts_no_attempts(
+    repository: dg.RepositoryDefinition, instance: dg.DagsterInstance
+) -> None:
+    sensor = repository.get_sensor_def("small__attempts_after_calibration")
+    assert isinstance(sensor, dg.RunStatusSensorDefinition)
+    event = dg.DagsterEvent("PIPELINE_SUCCESS", "calibrate_tiny")
+    for tags in ({}, {RERUN_OF: "another"}):
+        run = dg.DagsterRun(job_name="calibrate_tiny", run_id="r", tags=tags)
+        assert isinstance(sensor(dg.build_run_status_sensor_context("s", event, instance, run)), dg.SkipReason)
+
+
+def test_a_report_goes_before_grades_and_grades_before_attempts(repository: dg.RepositoryDefinition) -> None:
+    stages = ("small__report", "small__graded_results", "mine", "small__agent_runs")
+    priorities = [int(repository.get_job(name).tags["dagster/priority"]) for name in stages]
+    assert priorities == sorted(priorities, reverse=True)
+    assert len(set(priorities)) == 4
 
 
 def _asked_for(definitions: dg.Definitions, bench: Workbench, instance: dg.DagsterInstance) -> list[dg.RunRequest]:

@@ -233,7 +233,7 @@ def demo(workspace: Path | None) -> None:
     from evalpipe.demo.build import build_demo_repository
     from evalpipe.reports import funnel_text, scoreboard_text
     from evalpipe.stages.demo import forget_unusable_task_set
-    from evalpipe.stages.reporting import gather_results, report_path
+    from evalpipe.stages.reporting import gather_results
 
     started = time.monotonic()
     bench = open_bench(workspace)
@@ -252,7 +252,7 @@ def demo(workspace: Path | None) -> None:
     driver.report(sweep)
     results = gather_results(bench, sweep, bench.workspace.load_agents().items)
     click.echo(f"{funnel_text(results.mining, results.validation)}\n\n{scoreboard_text(results)}\n")
-    click.echo(f"report: {report_path(bench, sweep.name)}  ({time.monotonic() - started:.0f} s)")
+    click.echo(f"report: {bench.report_path(sweep.name)}  ({time.monotonic() - started:.0f} s)")
 
 
 @cli.command()

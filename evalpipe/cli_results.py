@@ -108,12 +108,12 @@ def report(workspace: Path | None, sweep: str, as_json: bool, form: str, redacte
     from evalpipe.reports import funnel_text, scoreboard_text, summary
     from evalpipe.reports.forms import redacted as redact
     from evalpipe.reports.forms import report_markdown
-    from evalpipe.stages.reporting import gather_results, report_path, write_report
+    from evalpipe.stages.reporting import gather_results, write_report
 
     bench, config, _ = open_sweep(workspace, sweep, ())
     open_driver(bench).report(config)
     results = gather_results(bench, config, bench.workspace.load_agents().items)
-    path = report_path(bench, sweep)
+    path = bench.report_path(sweep)
     if redacted:
         results = redact(results)
         path = write_report(bench, path.parent / "redacted", results)

@@ -1,4 +1,8 @@
-"""Assets from the history to validated tasks: candidate_commits, task_images, validation_runs, validated_tasks."""
+"""Assets from the history to validated tasks: candidate_commits, task_images, validation_runs, validated_tasks.
+
+What makes tables and plots is imported where it is used, here and in the other assets: it takes a third of the time
+that the process of a run needs to start, and most runs have no use for it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -11,7 +15,6 @@ from evalpipe.environments import BuildStatus
 from evalpipe.pipeline.batch import BatchResults, PartitionDone, PartitionFailed, end_batch, run_batch
 from evalpipe.pipeline.metadata import columns_of, series
 from evalpipe.pipeline.partitions import CANDIDATE_PASSES, CANDIDATES, checked_keys, repositories_partitions
-from evalpipe.reports import funnel_markdown
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.images import build_images, count_images
 from evalpipe.stages.judging import judge_candidates
@@ -53,6 +56,8 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
     )
     def candidate_commits(context: dg.AssetExecutionContext, bench: Bench) -> dg.MaterializeResult[Any]:
         """Every mainline change of a repository, kept as a candidate or rejected with one typed reason."""
+        from evalpipe.reports import funnel_markdown
+
         mined = mine_repository(bench, repositories[context.partition_key])
         context.instance.add_dynamic_partitions(str(CANDIDATES.name), checked_keys(mined.kept))
         for warning in mined.warnings:
@@ -142,6 +147,8 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
     )
     def validated_tasks(context: dg.AssetExecutionContext, bench: Bench) -> dg.MaterializeResult[Any]:
         """One verdict and one reason for each candidate, with its fail-to-pass and pass-to-pass tests."""
+        from evalpipe.reports import funnel_markdown
+
         rows = judge_candidates(bench, repositories[context.partition_key])
         funnel = stored_validation_funnel(bench, [context.partition_key])
         return dg.MaterializeResult(

@@ -6,7 +6,6 @@ from pathlib import Path
 import dagster as dg
 
 from evalpipe.lake import SCHEMAS, Lake, Row
-from evalpipe.reports.markdown import escaped
 
 Metadata = Mapping[str, dg.MetadataValue]
 
@@ -60,10 +59,8 @@ def verdict_metadata(report: Path, row: Row) -> Metadata:
     if row["detail"]:
         found["detail"] = dg.MetadataValue.text(row["detail"][:_TEXT])
     if unmet := row["unmet_tests"]:
-        lines = [f"- {escaped(test['test_id'][:_TEXT])}: {escaped(test['outcome'])}" for test in unmet[:_SHOWN]]
-        if len(unmet) > _SHOWN:
-            lines.append(f"- {len(unmet) - _SHOWN} more")
-        found["unmet_tests"] = dg.MetadataValue.md("\n".join(lines))
+        shown = {test["test_id"][:_TEXT]: test["outcome"] for test in unmet[:_SHOWN]}
+        found["unmet_tests"] = dg.MetadataValue.json({"number": len(unmet), "first": shown})
     return found
 
 

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
@@ -12,8 +12,9 @@ from evalpipe.config import AgentConfig, SweepConfig
 from evalpipe.pipeline.history_assets import Bench
 from evalpipe.pipeline.metadata import columns_of, series
 from evalpipe.pipeline.sweep_assets import graded_keys, group_of
-from evalpipe.reports import SweepResults, category_markdown, scoreboard_markdown, scoreboard_png, summary
-from evalpipe.stages.reporting import gather_results, report_path, write_report
+
+if TYPE_CHECKING:  # see history_assets: what draws is imported where it is used
+    from evalpipe.reports import SweepResults
 
 
 def report_assets(sweep: SweepConfig, agents: Mapping[str, AgentConfig]) -> list[dg.AssetsDefinition]:
@@ -30,6 +31,9 @@ def report_assets(sweep: SweepConfig, agents: Mapping[str, AgentConfig]) -> list
     )
     def category_report(bench: Bench) -> dg.MaterializeResult[Any]:
         """Pass@1 of each agent in each category, and the total weighted by the team's workload."""
+        from evalpipe.reports import category_markdown, summary
+        from evalpipe.stages.reporting import gather_results
+
         results = gather_results(bench, sweep, dict(agents))
         rows = [{"sweep": sweep.name, **row} for row in summary(results)["categories"]]
         path = bench.lake.write("category_report", rows, sweep.name)
@@ -46,6 +50,9 @@ def report_assets(sweep: SweepConfig, agents: Mapping[str, AgentConfig]) -> list
     )
     def agent_comparison(bench: Bench) -> dg.MaterializeResult[Any]:
         """The comparisons that the sweep fixed beforehand: paired differences, adjusted for their number."""
+        from evalpipe.reports import summary
+        from evalpipe.stages.reporting import gather_results
+
         results = gather_results(bench, sweep, dict(agents))
         rows = [{"sweep": sweep.name, **row} for row in summary(results)["comparisons"]]
         path = bench.lake.write("agent_comparison", rows, sweep.name)
@@ -66,8 +73,11 @@ def report_assets(sweep: SweepConfig, agents: Mapping[str, AgentConfig]) -> list
     )
     def evaluation_report(bench: Bench) -> dg.MaterializeResult[Any]:
         """The report of the sweep: one HTML file that opens offline."""
+        from evalpipe.reports import scoreboard_markdown, scoreboard_png, summary
+        from evalpipe.stages.reporting import gather_results, write_report
+
         results = gather_results(bench, sweep, dict(agents))
-        path = write_report(bench, report_path(bench, sweep.name).parent, results)
+        path = write_report(bench, bench.report_path(sweep.name).parent, results)
         agents_said = summary(results)["agents"]
         named = {f"{row['agent']}_{row['mode']}": row for row in agents_said if row["pass_at_1"] is not None}
         numbers = {
@@ -83,7 +93,7 @@ def report_assets(sweep: SweepConfig, agents: Mapping[str, AgentConfig]) -> list
     return [category_report, agent_comparison, evaluation_report]
 
 
-def _result(results: SweepResults, metadata: dict[str, Any], path: str) -> dg.MaterializeResult[Any]:
+def _result(results: "SweepResults", metadata: dict[str, Any], path: str) -> dg.MaterializeResult[Any]:
     # Dagster follows at most 100 partitions of a dependency, so a report says itself what it was made from.
     inputs = _digest_of_inputs(results)
     return dg.MaterializeResult(
@@ -92,7 +102,7 @@ def _result(results: SweepResults, metadata: dict[str, Any], path: str) -> dg.Ma
     )
 
 
-def _digest_of_inputs(results: SweepResults) -> str:
+def _digest_of_inputs(results: "SweepResults") -> str:
     graded = results.graded.select(["agent", "configuration", "task_id", "sample", "attempt_id", "verdict"])
     rows = sorted(tuple(row.values()) for row in graded.to_pylist())
     return hashlib.sha256(json.dumps([results.revision, rows]).encode()).hexdigest()

@@ -26,7 +26,6 @@ from evalpipe.stages.calibrating import calibration_rows, is_calibrated
 from evalpipe.stages.gradings import grade_sample
 from evalpipe.stages.model_access import open_model_access
 from evalpipe.stages.probing import ProbeFailed, probe_images, probe_records
-from evalpipe.stages.reporting import report_path
 from evalpipe.stages.sweeps import AgentSweep, SampleChoice, SampleKey, open_agent_sweep, record_manifests
 
 # Two different sizes: stages with equal partitions and equal policies share a run, and then one failed attempt
@@ -121,7 +120,7 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
         def work(key: str, labels: dict[str, str]) -> PartitionDone:
             row, _ = grade_sample(bench, part, _sample_key(key), labels, not_before=not_before)
             verdicts[row["verdict"]] += 1
-            metadata = verdict_metadata(report_path(bench, sweep.name), row)
+            metadata = verdict_metadata(bench.report_path(sweep.name), row)
             return PartitionDone(f"{row['attempt_id']}:{row['verdict']}", metadata)
 
         keys = context.partition_keys

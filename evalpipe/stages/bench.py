@@ -151,6 +151,10 @@ class Workbench:
     def mirror_path(self, name: str) -> Path:
         return self.workspace.lake_dir / "repositories" / f"{name}.git"
 
+    def report_path(self, sweep: str) -> Path:
+        """Where the HTML report of a sweep lies, or will."""
+        return self.workspace.lake_dir / "reports" / sweep / "report.html"
+
 
 def wanted_sandbox() -> SandboxKind:
     """The sandbox that EVALPIPE_SANDBOX asks for: `auto` (also when it is not set), `docker` or `process`.

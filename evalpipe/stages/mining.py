@@ -48,8 +48,6 @@ TABLE: Final = "candidate_commits"
 ADDED: Final = "added"
 """In a funnel: tasks that the team wrote itself."""
 _ROWS_AT_ONCE: Final = 4096
-_IS_ADDED: Final = pc.field("shape") == Shape.added.value
-_IS_KEPT: Final = pc.field("reason") == MiningReason.kept.value
 _ENTRY_COLUMNS: Final = (
     *("commit", "branch_commits", "forge", "number", "change_id", "patch_id", "source_files", "test_files"),
     *("reverts", "repeats", "reason"),
@@ -82,11 +80,11 @@ class MiningSummary:
 
     def add_rows(self, rows: pa.Table) -> None:
         """Count rows of the table: changes, and tasks that the team added."""
-        changes = rows.filter(~_IS_ADDED)
+        changes = rows.filter(~_is_added())
         self.added += len(rows) - len(changes)
         for reason, count in Counter(map(str, changes.column("reason").to_pylist())).items():
             self.counts[MiningReason(reason)] += count
-        self.kept += [row["candidate_id"] for row in rows.filter(_IS_KEPT).to_pylist()]
+        self.kept += [row["candidate_id"] for row in rows.filter(_is_kept()).to_pylist()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +98,15 @@ class HistoryLook:
     known: int
     mining: Mining | None
     key: str
+
+
+# Functions, because a comparison makes pyarrow import pandas: every process of a run would, to begin with.
+def _is_added() -> pc.Expression:
+    return pc.field("shape") == Shape.added.value
+
+
+def _is_kept() -> pc.Expression:
+    return pc.field("reason") == MiningReason.kept.value
 
 
 def mine_repository(bench: Workbench, config: RepositoryConfig) -> MiningSummary:
@@ -227,7 +234,7 @@ def _added_table(bench: Workbench, config: RepositoryConfig, tasks: Sequence[Tas
 
 def _stored_added_keys(bench: Workbench, name: str) -> list[str]:
     chunks = bench.lake.chunks(TABLE, name, columns=("shape", "mining_key"))
-    return [row["mining_key"] for chunk in chunks for row in chunk.filter(_IS_ADDED).to_pylist()]
+    return [row["mining_key"] for chunk in chunks for row in chunk.filter(_is_added()).to_pylist()]
 
 
 @contextmanager
@@ -259,7 +266,7 @@ def _stored(bench: Workbench, name: str, key: str) -> _Stored | None:
     """The rows that a run can go on from: all were mined with this key."""
     changes, last = 0, pa.table({})
     for table in bench.lake.chunks(TABLE, name, columns=("commit", "parent", "mining_key", "shape")):
-        chunk = table.filter(~_IS_ADDED)  # they come last, and are no part of the history
+        chunk = table.filter(~_is_added())  # they come last, and are no part of the history
         if chunk.column("mining_key").unique().to_pylist() not in ([key], []):
             return None
         changes, last = changes + len(chunk), chunk.slice(max(0, len(chunk) - 1)) if len(chunk) else last

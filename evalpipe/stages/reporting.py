@@ -66,11 +66,6 @@ def gather_results(bench: Workbench, sweep: SweepConfig, agents: dict[str, Agent
     )
 
 
-def report_path(bench: Workbench, sweep: str) -> Path:
-    """Where the HTML report of a sweep lies."""
-    return bench.lake.root / "reports" / sweep / "report.html"
-
-
 def write_report(bench: Workbench, folder: Path, results: SweepResults) -> Path:
     """Write the report, its tables as Markdown, Parquet and CSV, and the transcripts that it links into `folder`.
 

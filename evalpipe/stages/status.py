@@ -9,7 +9,6 @@ from evalpipe.stages.attempts import needs_attempt
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.calibrating import calibration_rows, is_calibrated
 from evalpipe.stages.images import ImageCounts, count_images
-from evalpipe.stages.reporting import report_path
 from evalpipe.stages.sweeps import find_agent_sweep, load_sweep_task_set, sample_keys
 from evalpipe.stages.validating import SIDES, ValidationPass, second_pass_done, second_pass_due, stress_pass_due
 from evalpipe.tasks import LoadedTaskSet, TaskSetError, frozen_sets, load_task_set
@@ -150,7 +149,7 @@ def _sweep(bench: Workbench, sweep: SweepConfig, agents: dict[str, AgentConfig])
     for name in sweep.agents:
         if name in agents:
             status.agents.append(_agent(bench, sweep, agents[name], task_set))
-    path = report_path(bench, sweep.name)
+    path = bench.report_path(sweep.name)
     status.report = str(path) if path.exists() else None
     return status
 

@@ -6,7 +6,7 @@ import pytest
 
 from evalpipe.reports import SweepResults, summary
 from evalpipe.stages.gradings import grade_sample
-from evalpipe.stages.reporting import gather_results, report_path, write_report
+from evalpipe.stages.reporting import gather_results, write_report
 from evalpipe_tests.agents.adapters import ShellAgent
 from evalpipe_tests.stages.sweeping import first_key, part_of, run
 from evalpipe_tests.stages.workspaces import TestBench
@@ -41,7 +41,7 @@ def test_what_a_report_says_of_tasks_prices_and_candidates_comes_from_the_files(
 
 def test_transcripts_lie_beside_the_report_as_plain_text(frozen: TestBench) -> None:
     row = _graded(frozen)
-    folder = report_path(frozen, "spring").parent
+    folder = frozen.report_path("spring").parent
     page = write_report(frozen, folder, _gathered(frozen)).read_text()
     link = f"transcripts/{row['transcript_sha256']}.txt"
     assert f'<a href="{link}">transcript</a>' in page
@@ -67,6 +67,6 @@ def test_a_patch_that_is_lost_or_changed_is_named_and_its_verdict_stands(
     (text,) = (one["text"] for one in found["cautions"] if one["reason"] == "patches_lost")
     assert f"the patch of 1 attempt is missing from the lake or was changed there (empty {row['task_id']} " in text
     assert next(agent for agent in found["agents"] if agent["agent"] == "empty")["pass_at_1"] == 1
-    page = write_report(frozen, report_path(frozen, "spring").parent, results).read_text()
+    page = write_report(frozen, frozen.report_path("spring").parent, results).read_text()
     assert f"<code>{row['patch_sha256']}</code> is missing from the lake" in page
     assert "not the patch that was graded" not in page

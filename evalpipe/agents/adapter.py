@@ -63,7 +63,8 @@ class ProgramOutput:
 class AgentCommand:
     """How an agent is started: `files` are relative to the box's root, `command` runs in the instance.
 
-    An agent with a model names its `forwarder`, one whose words are worth a transcript its `output`.
+    An agent with a model names its `forwarder`, one whose words are worth a transcript its `output`. `leaves` are
+    beginnings of names at the top of the working tree: what is new there is the program's own, and nobody's work.
     """
 
     command: tuple[str, ...]
@@ -71,6 +72,7 @@ class AgentCommand:
     env: Mapping[str, str] | None = None
     forwarder: Forwarder | None = None
     output: ProgramOutput | None = None
+    leaves: tuple[bytes, ...] = ()
 
 
 class SettingRefused(Exception):

@@ -101,7 +101,7 @@ def run_attempt(
             with sandbox.open(environment, limits, labels, share=share) as box:
                 start, ended = _run_agent(box, adapter, scratch, assignment, instance, model, watch)
                 evidence = model.close() if model else None
-                captured, trouble, flags = _capture(box, scratch, instance.tree(scratch))
+                captured, trouble, flags = _capture(box, scratch, instance.tree(scratch), start.leaves)
                 record, is_whole = _record(box, start)
         except SandboxError as error:
             outcome = _infrastructure(error)
@@ -179,15 +179,20 @@ def _record(box: Box, start: AgentCommand) -> tuple[bytes | None, bool]:
         return None, False
 
 
-def _capture(box: Box, scratch: ScratchObjects, tree: str) -> tuple[CapturedPatch | None, str, tuple[AttemptFlag, ...]]:
+def _capture(
+    box: Box, scratch: ScratchObjects, tree: str, leaves: tuple[bytes, ...]
+) -> tuple[CapturedPatch | None, str, tuple[AttemptFlag, ...]]:
     """The patch, or what keeps the working tree from being one: as text, and as flags of the attempt."""
     try:
         laid = _laid_by_the_image(box, scratch, tree)
+        known = scratch.read_tree(tree).keys() if leaves else ()
         entries = box.read_tree(INSTANCE_FOLDER, WORK_LIMITS)
         files = (
             TreeFile(entry.path, entry.mode, entry.data)
             for entry in entries
-            if entry.mode != 0o040000 and entry.path not in laid
+            if entry.mode != 0o040000
+            and entry.path not in laid
+            and not (entry.path.startswith(leaves) and entry.path not in known)
         )
         captured = capture_patch(scratch, tree, files)
     except (OutputTooLarge, UnsafeOutput, TreeNotWritten) as error:

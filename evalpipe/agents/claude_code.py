@@ -53,4 +53,5 @@ class ClaudeCode:
             },
             forwarder=Forwarder(NODE_FORWARDER, self.program.interpreter),
             output=ProgramOutput("claude-code", self.version),
+            leaves=(b".claude/",),
         )

@@ -60,4 +60,5 @@ class Codex:
             {"CODEX_HOME": f"{root}/{_HOME}", _KEY: assignment.model.key},
             Forwarder(NODE_FORWARDER, self.program.interpreter),
             ProgramOutput("codex", self.version),
+            leaves=(b".codex/",),
         )

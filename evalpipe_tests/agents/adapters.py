@@ -17,9 +17,10 @@ class ShellAgent:
 
     script: str
     output: ProgramOutput | None = None
+    leaves: tuple[bytes, ...] = ()
 
     def prepare(self, assignment: Assignment, scratch: ScratchObjects, root: str) -> AgentCommand:
-        return AgentCommand(("sh", "-c", self.script, root), output=self.output)
+        return AgentCommand(("sh", "-c", self.script, root), output=self.output, leaves=self.leaves)
 
 
 @dataclass(frozen=True)

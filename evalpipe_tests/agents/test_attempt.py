@@ -324,6 +324,14 @@ def test_refused_tools_are_flagged_and_explain_an_empty_patch(
     assert result.flags == (AttemptFlag.TOOLS_REFUSED,)
 
 
+def test_what_a_program_leaves_behind_is_nobodys_work_unless_it_was_there_before(process_place: Place) -> None:
+    script = MEND + "mkdir .tool; touch .tool/cache .tool.log docs/.tool; echo more >> docs/index.md"
+    result = process_place.attempt(ShellAgent(script, leaves=(b".tool", b"docs/index")))
+    after, before = process_place.work(result.patch), process_place.work(b"")
+    changed = {path for path in after if after[path] != before.get(path)}
+    assert changed == {b"clock.py", b"docs/.tool", b"docs/index.md"}
+
+
 def test_second_attempt_sees_nothing_of_the_first(place: Place) -> None:
     place.attempt(ShellAgent("echo canary > $HOME/left; echo canary > ../left"))
     result = place.attempt(ShellAgent("cat $HOME/left ../left; ls .. $HOME"))

@@ -5,20 +5,33 @@ A case takes seconds of a program that starts, so that `make test` asks two of e
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
-from evalpipe.agents import AttemptOutcome, AttemptResult, HistoryKind, make_instance, run_attempt
+from evalpipe.agents import (
+    Adapter,
+    AgentCommand,
+    AttemptOutcome,
+    AttemptResult,
+    HistoryKind,
+    make_instance,
+    run_attempt,
+)
 from evalpipe.agents.adapter import Assignment, ProgramSettings, SettingRefused
+from evalpipe.agents.aider import Aider
+from evalpipe.agents.attempt import AttemptFlag
 from evalpipe.agents.claude_code import ClaudeCode
 from evalpipe.agents.codex import Codex
-from evalpipe.agents.layers import agent_layer
+from evalpipe.agents.gemini_cli import GeminiCli
+from evalpipe.agents.layers import Program, agent_layer
 from evalpipe.agents.mini_swe_agent import MiniSweAgent
+from evalpipe.agents.opencode import Opencode
 from evalpipe.gateway import Caps, Gateway, Provider, WireForm
 from evalpipe.history import Repository, ScratchObjects
 from evalpipe.sandbox import DockerSandbox, Limits
@@ -31,11 +44,16 @@ from evalpipe_tests.tasks.records import task_record
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
-ProgramAdapter = ClaudeCode | Codex | MiniSweAgent
 of_all_cases = pytest.mark.skipif(os.environ.get("EVALPIPE_TEST_AGENTS") != "all", reason="run by `make test-agents`")
 REAL_KEY = "sk-real-canary-0815-4711"
 _LIMITS = Limits(120, memory_bytes=2 * 1024**3, cpus=2, pids=512, output_bytes=8_000_000)
 _MEND = "sed -i s/11/12/ clock.py"
+_PROMPT = "Mend the clock in clock.py … today, and leave @noon as it is.\n"
+
+
+class ProgramAdapter(Adapter, Protocol):
+    @property
+    def program(self) -> Program: ...
 
 
 @dataclass(frozen=True)
@@ -50,14 +68,68 @@ class RealProgram:
     arguments: Callable[[str], dict[str, Any]]
     end: str | None = None
     """A command by which the program ends, when it is not by a text."""
+    forbid: Callable[[AgentCommand], AgentCommand] | None = None
+    """The same start with the permissions wrong, where the program has any."""
+    edit: Step | None = None
+    """An answer that mends the clock, and leads to another call, where a program has no shell."""
+
+    @property
+    def mend(self) -> Step:
+        return self.edit or self.shell(_MEND)
 
     def shell(self, command: str) -> Use:
+        if not self.tool:
+            pytest.skip("the program gives its agent no shell")
         return Use(self.tool, self.arguments(command), "I look.")
 
     def script(self, *commands: str) -> list[Step]:
         """Run the commands one after another, and end."""
-        ending: Step = Say("done") if self.end is None else self.shell(self.end)
-        return [*map(self.shell, commands), ending]
+        return [*map(self.shell, commands), *self.ending]
+
+    @property
+    def ending(self) -> list[Step]:
+        return [Say("done") if self.end is None else self.shell(self.end)]
+
+
+def _with_arguments(change: Mapping[str, tuple[str, ...]]) -> Callable[[AgentCommand], AgentCommand]:
+    """A start whose arguments are replaced as `change` says."""
+
+    def changed(start: AgentCommand) -> AgentCommand:
+        command = (part for argument in start.command for part in change.get(argument, (argument,)))
+        return replace(start, command=tuple(command))
+
+    return changed
+
+
+def _denying_opencode(start: AgentCommand) -> AgentCommand:
+    assert start.env is not None
+    config = json.loads(start.env["OPENCODE_CONFIG_CONTENT"]) | {"permission": "ask"}
+    return replace(start, env={**start.env, "OPENCODE_CONFIG_CONTENT": json.dumps(config)})
+
+
+@dataclass(frozen=True)
+class Forbidden:
+    """An adapter whose program is started with the wrong permissions."""
+
+    inner: ProgramAdapter
+    change: Callable[[AgentCommand], AgentCommand]
+
+    def prepare(self, assignment: Assignment, scratch: ScratchObjects, root: str) -> AgentCommand:
+        return self.change(self.inner.prepare(assignment, scratch, root))
+
+
+# The edit is no Python, so that aider has it mended, and asks again.
+_EDIT = """I look.
+
+clock.py
+```python
+<<<<<<< SEARCH
+    return 11
+=======
+    return 12 +
+>>>>>>> REPLACE
+```
+"""
 
 
 PROGRAMS: Mapping[str, RealProgram] = {
@@ -68,6 +140,7 @@ PROGRAMS: Mapping[str, RealProgram] = {
         "claude-sonnet-4-5",
         "Bash",
         lambda command: {"command": command, "description": "x"},
+        forbid=_with_arguments({"bypassPermissions": ("default",)}),
     ),
     "codex": RealProgram(
         Codex,
@@ -76,6 +149,7 @@ PROGRAMS: Mapping[str, RealProgram] = {
         "gpt-5",
         "exec_command",
         lambda command: {"cmd": command},
+        forbid=_with_arguments({"--dangerously-bypass-approvals-and-sandbox": ("-s", "read-only")}),
     ),
     "mini-swe-agent": RealProgram(
         MiniSweAgent,
@@ -86,6 +160,25 @@ PROGRAMS: Mapping[str, RealProgram] = {
         lambda command: {"command": command},
         end="echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT",
     ),
+    "gemini-cli": RealProgram(
+        GeminiCli,
+        "node",
+        WireForm.GEMINI,
+        "gemini-2.5-pro",
+        "run_shell_command",
+        lambda command: {"command": command, "description": "x"},
+        forbid=_with_arguments({"--yolo": ()}),
+    ),
+    "opencode": RealProgram(
+        Opencode,
+        "node",
+        WireForm.OPENAI_CHAT,
+        "gpt-5",
+        "bash",
+        lambda command: {"command": command, "description": "x"},
+        forbid=_denying_opencode,
+    ),
+    "aider": RealProgram(Aider, "", WireForm.OPENAI_CHAT, "gpt-5", "", lambda command: {}, edit=Say(_EDIT)),
 }
 
 
@@ -100,7 +193,13 @@ class Bench:
     server: ModelServer | None = None
 
     def attempt(
-        self, script: Script, *, caps: Caps | None = None, silence_s: float = 60, timeout_s: float = 120
+        self,
+        script: Script,
+        *,
+        caps: Caps | None = None,
+        silence_s: float = 60,
+        timeout_s: float = 120,
+        forbidden: bool = False,
     ) -> AttemptResult:
         builder = Builder(self.folder / "source.git")
         parent = builder.commit({b"clock.py": b"def noon():\n    return 11\n"})
@@ -109,8 +208,10 @@ class Bench:
         with ScratchObjects(repository) as scratch:
             instance = make_instance(scratch, parent, commit, (), HistoryKind.ANCESTORS)
         task = task_record(parent=parent, commit=commit)
-        assignment = Assignment(task, PromptMode.ORIGINAL, 1, "Mend the clock … today.\n")
-        adapter = self.program.make(ProgramSettings(self.program.model))
+        assignment = Assignment(task, PromptMode.ORIGINAL, 1, _PROMPT)
+        adapter: Adapter = self.program.make(ProgramSettings(self.program.model))
+        if forbidden:
+            adapter = Forbidden(self.program.make(ProgramSettings(self.program.model)), self._forbidding())
         with ModelServer(script) as self.server:
             provider = Provider("p", self.server.url, frozenset({self.program.form}), "EVALPIPE_TEST_KEY")
             with (
@@ -120,8 +221,17 @@ class Bench:
                 place = self.sandbox, self.image, adapter, repository, assignment, instance
                 return run_attempt(*place, replace(_LIMITS, timeout_s=timeout_s), {"task": "t"}, model)
 
+    def _forbidding(self) -> Callable[[AgentCommand], AgentCommand]:
+        if self.program.forbid is None:
+            pytest.skip("the program has no permissions")
+        return self.program.forbid
 
-@pytest.fixture(params=PROGRAMS)
+
+# By default those of which a run of the whole suite asks; the others have images of their own to build.
+_OTHERS = ("gemini-cli", "opencode", "aider")
+
+
+@pytest.fixture(params=[pytest.param(name, marks=of_all_cases if name in _OTHERS else ()) for name in PROGRAMS])
 def bench(
     request: pytest.FixtureRequest,
     docker_sandbox: DockerSandbox,
@@ -137,7 +247,7 @@ def bench(
 
 
 def test_it_solves_a_task_and_its_calls_are_counted(bench: Bench) -> None:
-    result = bench.attempt(bench.program.script(_MEND))
+    result = bench.attempt([bench.program.mend, *bench.program.ending])
     assert result.outcome is AttemptOutcome.FINISHED, (result.detail, result.transcript[-3000:])
     assert result.patch is not None
     assert b"+    return 12" in result.patch
@@ -145,23 +255,41 @@ def test_it_solves_a_task_and_its_calls_are_counted(bench: Bench) -> None:
     assert result.evidence is not None
     assert result.evidence.succeeded == 2
     assert result.evidence.usage.input == 200
-    assert b"I look." in result.transcript
     assert REAL_KEY.encode() not in result.transcript
+    _is_told(bench, result)
     assert bench.server is not None
-    assert (
-        "Mend the clock … today." in bench.server.seen[0].body.decode()
-        or "\\u2026 today" in bench.server.seen[0].body.decode()
-    )
+    sent = bench.server.seen[0].body.decode()
+    assert any(json.dumps(_PROMPT.strip(), ensure_ascii=ascii)[1:-1] in sent for ascii in (True, False))
+
+
+def _is_told(bench: Bench, result: AttemptResult) -> None:
+    """The trajectory says what the model said and asked for, and what the program says of itself and of its tokens."""
+    told = result.trajectory
+    assert told is not None
+    assert any("I look." in step["message"] for step in told["steps"] if step["source"] == "agent")
+    if bench.program.tool:
+        asked = [call for step in told["steps"] for call in step.get("tool_calls", [])]
+        assert any(_MEND in json.dumps(call["arguments"]) for call in asked)
+        assert told["final_metrics"]["total_prompt_tokens"] == 200
+    adapter = bench.program.make(ProgramSettings(bench.program.model))
+    assert told["agent"]["version"] == adapter.program.version
+
+
+@of_all_cases
+def test_wrong_permissions_are_a_fault_of_the_configuration(bench: Bench) -> None:
+    result = bench.attempt([bench.program.mend, *bench.program.ending], forbidden=True)
+    assert result.outcome is AttemptOutcome.PERMISSION_DENIED, (result.detail, result.transcript[-3000:])
+    assert AttemptFlag.TOOLS_REFUSED in result.flags
 
 
 @of_all_cases
 def test_it_does_nothing(bench: Bench) -> None:
-    assert bench.attempt(bench.program.script()).outcome is AttemptOutcome.EMPTY_PATCH
+    assert bench.attempt(bench.program.ending).outcome is AttemptOutcome.EMPTY_PATCH
 
 
 @of_all_cases
 def test_it_loops_until_its_turns_are_used_and_its_patch_is_kept(bench: Bench) -> None:
-    result = bench.attempt([bench.program.shell(_MEND)], caps=Caps(calls=3))
+    result = bench.attempt([bench.program.mend], caps=Caps(calls=3))
     assert result.outcome is AttemptOutcome.TURN_LIMIT, result.transcript[-3000:]
     assert result.evidence is not None
     assert result.evidence.succeeded == 3
@@ -178,7 +306,7 @@ def test_a_background_child_that_holds_the_output_does_not_hold_the_attempt(benc
 @of_all_cases
 def test_two_rate_limits_and_then_an_answer_is_a_finished_attempt(bench: Bench) -> None:
     limited = Fail(429, "rate_limit_error", retry_after="0")
-    result = bench.attempt([limited, limited, *bench.program.script(_MEND)])
+    result = bench.attempt([limited, limited, bench.program.mend, *bench.program.ending])
     assert result.outcome is AttemptOutcome.FINISHED, (result.detail, result.transcript[-3000:])
 
 
@@ -202,7 +330,7 @@ def test_a_fault_of_the_provider_for_ever_is_no_failure_of_the_agent(
     bench: Bench, step: Step, outcome: AttemptOutcome
 ) -> None:
     # Programs try again for minutes: what matters is what their end is called, and their own deadline is an end too.
-    result = bench.attempt([bench.program.shell(_MEND), step], silence_s=2, timeout_s=25)
+    result = bench.attempt([bench.program.mend, step], silence_s=2, timeout_s=25)
     assert result.outcome is outcome, (result.detail, result.transcript[-3000:])
     assert b"+    return 12" in (result.patch or b"")
 

@@ -3,14 +3,17 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from evalpipe.agents.transcripts import claude_code, codex, mini_swe_agent
-from evalpipe.agents.transcripts.atif import TEXT_CHARS, Writer
+from evalpipe.agents.transcripts import aider, claude_code, codex, gemini_cli, mini_swe_agent, opencode
+from evalpipe.agents.transcripts.atif import Writer
 
 __all__ = ["READERS", "refused_tools", "transcript"]
 
 READERS: Mapping[str, Callable[[bytes, Writer], None]] = {
     "claude-code": claude_code.read,
     "codex": codex.read,
+    "gemini-cli": gemini_cli.read,
+    "opencode": opencode.read,
+    "aider": aider.read,
     "mini-swe-agent": mini_swe_agent.read,
 }
 """By the name of the adapter. The other agents' output has no form: it is a text."""
@@ -24,11 +27,7 @@ def transcript(adapter: str, raw: bytes, *, version: str = "unknown", prompt: st
     nothing in `raw` raises, and the document is bounded whatever its size.
     """
     writer = Writer(adapter, version)
-    reader = READERS.get(adapter)
-    if reader is None:
-        _text(raw, writer)
-    else:
-        reader(raw, writer)
+    READERS.get(adapter, _read_text)(raw, writer)
     return writer.finish(prompt)
 
 
@@ -37,8 +36,5 @@ def refused_tools(document: Mapping[str, Any] | None) -> tuple[str, ...]:
     return tuple(document.get("extra", {}).get("refused_tools", ())) if document else ()
 
 
-def _text(raw: bytes, writer: Writer) -> None:
-    if raw.strip():
-        half = TEXT_CHARS * 2
-        kept = raw if len(raw) <= 2 * half else raw[:half] + raw[-half:]
-        writer.step("agent", kept.decode("utf-8", "replace"))
+def _read_text(raw: bytes, writer: Writer) -> None:
+    writer.whole_text(raw)

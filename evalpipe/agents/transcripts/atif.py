@@ -13,9 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field
 SCHEMA_VERSION = "ATIF-v1.7"
 TEXT_CHARS = 50_000
 """The most of one text; what is longer keeps its two ends."""
-STEPS = 5_000
+STEPS, CALLS_OF_STEP = 5_000, 500
 ALL_CHARS = 20_000_000
-_OVERHEAD = 50
+_OVERHEAD = 500
 _NAMES, _DEPTH = 50, 20
 
 Count = Annotated[int, Field(strict=True, ge=0)]
@@ -123,13 +123,19 @@ class Writer:
             self._steps[-1]["model_name"] = self._text(model)
         self.add_reasoning(reasoning)
 
-    def add_text(self, message: object) -> None:
+    def whole_text(self, raw: bytes) -> None:
+        """All that a program printed as one step, where it has no other form."""
+        if raw.strip():
+            half = 2 * TEXT_CHARS  # More than is kept of a text in any encoding.
+            self.step("agent", (raw if len(raw) <= 2 * half else raw[:half] + raw[-half:]).decode("utf-8", "replace"))
+
+    def add_text(self, message: object, *, between: str = "\n\n") -> None:
         """Go on with the words of the step that is open."""
-        self._go_on("message", message)
+        self._go_on("message", message, between)
 
     def add_reasoning(self, message: object) -> None:
         """Go on with the reasoning of the step that is open."""
-        self._go_on("reasoning_content", message)
+        self._go_on("reasoning_content", message, "\n\n")
 
     def call(self, call_id: object, name: object, arguments: object) -> None:
         """The open step asks for a tool."""
@@ -137,6 +143,8 @@ class Writer:
             return
         step = self._steps[-1]
         calls = step.setdefault("tool_calls", [])
+        if len(calls) >= CALLS_OF_STEP:
+            return
         # Some servers give every call the same id; within a step the form needs them apart.
         wanted = self._text(call_id) or f"call-{len(self._steps)}-{len(calls) + 1}"
         is_taken = any(call["tool_call_id"] == wanted for call in calls)
@@ -156,6 +164,11 @@ class Writer:
             extra = {name: True for name, holds in (("is_error", is_error), ("refused", refused)) if holds}
             result = {"source_call_id": found["id"], "content": self._text(content), "extra": extra or None}
             found["step"].setdefault("observation", {"results": []})["results"].append(result)
+
+    def name_of(self, call_id: object) -> str | None:
+        """The tool that a call asked for."""
+        found = self._calls.get(self._text(call_id))
+        return None if found is None else found["name"]
 
     def refuse(self, tool: object) -> None:
         """The program did not allow its agent this tool."""
@@ -207,10 +220,10 @@ class Writer:
     def _is_open(self) -> bool:
         return bool(self._steps) and not self._dropped and self._left > 0 and self._steps[-1]["source"] == "agent"
 
-    def _go_on(self, field: str, message: object) -> None:
-        if message and self._is_open():
-            before = self._steps[-1].get(field, "")
-            self._steps[-1][field] = f"{before}\n\n{self._text(message)}" if before else self._text(message)
+    def _go_on(self, field: str, message: object, between: str) -> None:
+        before = self._steps[-1].get(field, "") if self._is_open() else ""
+        if message and self._is_open() and len(before) < TEXT_CHARS:
+            self._steps[-1][field] = f"{before}{between}{self._text(message)}" if before else self._text(message)
 
     def _text(self, value: object) -> str:
         if value is None:

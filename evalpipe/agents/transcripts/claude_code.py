@@ -7,6 +7,8 @@ from evalpipe.agents.transcripts.lines import documents, part, parts, text
 
 # These need a person to answer, and are refused in every run without one, whatever it may do.
 _ASK_A_PERSON = frozenset({"AskUserQuestion", "ExitPlanMode"})
+# Without any of these no file can be changed: they were taken away.
+_CHANGING = ("Bash", "Edit", "Write")
 _REPORTED = ("usage", "modelUsage", "num_turns", "total_cost_usd", "duration_api_ms")
 # Claude Code counts apart what came from a cache and what went into one.
 _USAGE = {
@@ -48,6 +50,10 @@ def _of_itself(event: dict[str, Any], writer: Writer) -> None:
     writer.version = text(event.get("claude_code_version")) or writer.version
     writer.model, writer.session = text(event.get("model")), text(event.get("session_id"))
     writer.said = {name: event[key] for key, name in _OF_ITSELF.items() if key in event}
+    tools = event.get("tools")
+    if isinstance(tools, list) and not any(name in tools for name in _CHANGING):
+        for name in _CHANGING:
+            writer.refuse(name)
 
 
 def _block(block: dict[str, Any], writer: Writer) -> None:

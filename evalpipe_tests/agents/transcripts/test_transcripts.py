@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from evalpipe.agents.transcripts.atif import STEPS, TEXT_CHARS, Trajectory
 
 GOLDEN = Path(__file__).parent / "golden"
 FILES = {path.stem: path for path in GOLDEN.iterdir()}
+WITH_STEPS = sorted(FILES.keys() - {"aider"})
 
 
 def _golden(program: str) -> bytes:
@@ -100,6 +102,42 @@ def test_mini_swe_agent() -> None:
     assert document["extra"] == {"ending": "Submitted"}
 
 
+def test_gemini_cli() -> None:
+    document = _read("gemini-cli", _golden("gemini-cli"))
+    # The program says of a command that it ran, not how it ended.
+    assert _told(document) == [
+        PROMPT,
+        ("agent", "I look.", "run_shell_command", FIRST, SEEN),
+        ("agent", "I look.", "run_shell_command", SECOND, CHANGED.strip()),
+        ("agent", "done"),
+    ]
+    assert (document["agent"]["model_name"], document["session_id"]) == ("gemini-2.5-pro", "5e55")
+    metrics = document["final_metrics"]
+    assert (metrics["total_prompt_tokens"], metrics["total_cached_tokens"]) == (300, 90)
+    assert metrics["total_completion_tokens"] == 15  # without the thoughts, which the server counted apart
+
+
+def test_opencode() -> None:
+    document = _read("opencode", _golden("opencode"))
+    assert _told(document) == [
+        PROMPT,
+        ("agent", "I look.", "bash", FIRST, SEEN + "\n", "is_error"),
+        ("agent", "I look.", "bash", SECOND, CHANGED + "\n"),
+        ("agent", "done"),
+    ]
+    assert document["steps"][1]["metrics"] == {"prompt_tokens": 100, "completion_tokens": 7, "cached_tokens": 30}
+    metrics = document["final_metrics"]
+    assert (metrics["total_prompt_tokens"], metrics["total_completion_tokens"]) == (300, 21)
+    assert "total_cost_usd" not in metrics
+
+
+def test_aider() -> None:
+    document = _read("aider", _golden("aider"))
+    assert _told(document) == [PROMPT, ("agent", _golden("aider").decode())]
+    assert (document["agent"]["version"], document["agent"]["model_name"]) == ("0.86.2", "openai/gpt-5")
+    assert len(document["final_metrics"]["extra"]["as_reported"]["tokens"]) == 2
+
+
 def test_output_without_a_form_is_one_text() -> None:
     document = _read("command", b"first\n\xff last\n")
     assert _told(document) == [PROMPT, ("agent", "first\n\ufffd last\n")]
@@ -130,6 +168,49 @@ def test_a_declined_command_of_codex_is_refused() -> None:
     assert document["steps"][2]["observation"]["results"][0]["extra"] == {"is_error": True, "refused": True}
 
 
+def test_every_reader_has_its_golden_output() -> None:
+    assert READERS.keys() == FILES.keys()
+
+
+def test_claude_code_without_a_tool_that_changes_files_is_refused() -> None:
+    init = {"type": "system", "subtype": "init", "tools": ["Read"]}
+    message = {"type": "assistant", "message": {"content": [{"type": "text", "text": "I cannot."}]}}
+    raw = "\n".join(map(json.dumps, (init, message))).encode()
+    assert refused_tools(_read("claude-code", raw)) == ("Bash", "Edit", "Write")
+
+
+@pytest.mark.parametrize(
+    ("tool", "kind", "refused"),
+    [
+        ("run_shell_command", "policy_violation", True),
+        ("run_shell_command", "tool_not_registered", True),
+        ("edit_the_file", "tool_not_registered", False),
+        ("run_shell_command", "shell_execute_error", False),
+    ],
+)
+def test_gemini_cli_refuses_what_it_has_and_not_what_a_model_invents(tool: str, kind: str, refused: bool) -> None:
+    asked = {"type": "tool_use", "tool_name": tool, "tool_id": "1", "parameters": {}}
+    answered = {"type": "tool_result", "tool_id": "1", "status": "error", "error": {"type": kind, "message": "no"}}
+    document = _read("gemini-cli", "\n".join(map(json.dumps, (asked, answered))).encode())
+    assert refused_tools(document) == ((tool,) if refused else ())
+    assert document["steps"][1]["observation"]["results"][0]["content"] == "no"
+
+
+@pytest.mark.parametrize(
+    ("error", "refused"),
+    [
+        ("The user rejected permission to use this specific tool call.", True),
+        ("The user has specified a rule which prevents you from using this specific tool call. Here are", True),
+        ("File not found: x", False),
+    ],
+)
+def test_opencode_refuses_by_its_rules(error: str, refused: bool) -> None:
+    piece = {"tool": "bash", "callID": "1", "state": {"status": "error", "input": {}, "error": error}}
+    events = [{"type": "step_start"}, {"type": "tool_use", "part": piece}]
+    document = _read("opencode", "\n".join(map(json.dumps, events)).encode())
+    assert refused_tools(document) == (("bash",) if refused else ())
+
+
 def test_codex_whose_own_sandbox_lets_no_command_run_is_refused() -> None:
     blocked = {"exit_code": 1, "status": "failed", "aggregated_output": "bwrap: No permissions to create a namespace"}
     item = {"id": "item_1", "type": "command_execution", "command": "cat clock.py", **blocked}
@@ -145,20 +226,20 @@ def test_reasoning_of_codex_belongs_to_the_words_after_it() -> None:
     assert [(step.get("reasoning_content"), step["message"]) for step in steps] == [("because", "so"), (None, "then")]
 
 
-@pytest.mark.parametrize("program", READERS)
+@pytest.mark.parametrize("program", WITH_STEPS)
 def test_the_end_is_read_of_what_was_cut_off_before_it(program: str) -> None:
     raw = _golden(program)
     assert _told(_read(program, raw[len(raw) // 3 :]))[-1] == _told(_read(program, raw))[-1]
 
 
-@pytest.mark.parametrize("program", READERS)
+@pytest.mark.parametrize("program", WITH_STEPS)
 def test_the_beginning_is_read_of_what_was_cut_off_after_it(program: str) -> None:
     raw = _golden(program)
     found, whole = _told(_read(program, raw[: len(raw) * 3 // 4])), _told(_read(program, raw))
     assert found[:2] == whole[:2]
 
 
-@pytest.mark.parametrize("program", READERS)
+@pytest.mark.parametrize("program", sorted(FILES))
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_no_damage_raises(program: str, data: st.DataObject) -> None:
@@ -185,8 +266,8 @@ def _changed(value: Any, data: st.DataObject) -> Any:
     return data.draw(_ANYTHING)
 
 
-@pytest.mark.parametrize("program", READERS)
-@settings(max_examples=150, deadline=None)
+@pytest.mark.parametrize("program", WITH_STEPS)
+@settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_a_value_of_another_kind_than_expected_raises_nothing(program: str, data: st.DataObject) -> None:
     raw = _golden(program).decode()
@@ -233,6 +314,24 @@ def test_a_long_text_keeps_its_two_ends() -> None:
     assert message.startswith("start")
     assert message.endswith("end")
     assert "characters left out" in message
+
+
+@pytest.mark.parametrize(
+    ("program", "event"),
+    [
+        ("codex", {"type": "item.completed", "item": {"type": "command_execution", "id": "ID"}}),
+        ("claude-code", {"type": "assistant", "message": {"id": "m", "content": [{"type": "tool_use", "id": "ID"}]}}),
+        ("claude-code", {"type": "assistant", "message": {"id": "m", "content": [{"type": "text", "text": "ID"}]}}),
+        ("gemini-cli", {"type": "message", "role": "assistant", "content": "ID", "delta": True}),
+        ("opencode", {"type": "error", "error": {"name": "ID"}}),
+    ],
+)
+def test_a_hundred_thousand_small_events_take_seconds(program: str, event: dict[str, Any]) -> None:
+    line = json.dumps(event)
+    raw = "\n".join(line.replace("ID", f"{number}.") for number in range(100_000)).encode()
+    started = time.monotonic()
+    _read(program, raw)
+    assert time.monotonic() - started < 20
 
 
 @pytest.mark.slow

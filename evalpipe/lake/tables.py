@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from evalpipe.lake.blobs import BlobStore
 from evalpipe.lake.files import make_folder, naming_a_full_disk, writing_atomically
 from evalpipe.lake.schemas import SCHEMAS
+from evalpipe.lake.together import read_together
 
 Row = Mapping[str, Any]
 
@@ -109,8 +110,7 @@ class Lake:
 
         Raises LakeError that names the first file which is not a Parquet file of the declared schema.
         """
-        files = sorted(self._folder(table, *prefix).rglob("[!.]*.parquet"))
-        return pa.concat_tables([SCHEMAS[table].empty_table(), *(read_file(table, file) for file in files)])
+        return read_together(self._folder(table, *prefix), SCHEMAS[table], lambda file: read_file(table, file))
 
     @contextmanager
     def locked(self, table: str, *parts: str) -> Iterator[None]:

@@ -14,7 +14,7 @@ from evalpipe.stats.power import pilot_detectable_difference
 
 LEVEL = 0.05
 # What tells two runs apart, and what the agent is; every other field is how the two were treated.
-RUN_ITSELF = ("run_id", "created_at", "probe")
+RUN_ITSELF = ("run_id", "created_at", "probe", "agent_images")
 AGENT_ITSELF = (
     *RUN_ITSELF,
     "agent.name",
@@ -24,6 +24,12 @@ AGENT_ITSELF = (
     "agent.scaffold",
     "agent.scaffold_version",
     "agent.tools",
+    "agent.provider",
+    "agent.command",
+    "agent.variables",
+    "agent.forwarder",
+    "program",
+    "provider_url",
 )
 
 

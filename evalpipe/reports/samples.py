@@ -1,16 +1,19 @@
 """From graded rows to one count per agent, prompt mode and task: which attempt stands for a sample, and
-what is missing. Aggregated in Arrow, because a sweep may have a million rows."""
+what is missing. No loop over rows, because a sweep may have a million of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from evalpipe.reports.records import SweepResults
 from evalpipe.stats.counts import TaskCount
 
-_KEYS = ["agent", "prompt_mode", "task_id", "sample"]
+_Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,94 +54,90 @@ def collect_samples(results: SweepResults) -> Samples:
     The first attempt that counts stands for its sample: a later one must not replace a failure. Where none
     counts, the last attempt shows why.
     """
-    expected = _expected(results)
-    stray = results.graded.num_rows - pc.sum(expected.cast(pa.int64()), min_count=0).as_py()
-    chosen = _choose(results.graded.filter(expected) if stray else results.graded)
-    return Samples(
-        chosen=chosen,
-        stray=stray,
-        tallies=_tallies(results, chosen),
-    )
+    graded, places = results.graded, _places(results)
+    expected = places >= 0
+    stray = int((~expected).sum())
+    if stray:
+        graded, places = graded.filter(pa.array(expected)), places[expected]
+    chosen, places = _choose(graded, places)
+    return Samples(chosen=chosen, stray=stray, tallies=_tallies(results, chosen, places))
 
 
-def _expected(results: SweepResults) -> pa.BooleanArray:
-    graded = results.graded
+def _places(results: SweepResults) -> _Numbers:
+    """The number of the sample that each row is of, counted by agent, mode, task and sample; -1 for none."""
     keys = [key for mode in results.modes for key in sample_keys(mode, results.samples_per_task)]
-    agents = pa.array([agent.name for agent in results.agents], pa.string())
-    tasks = pa.array([task.task_id for task in results.tasks], pa.string())
-    known_agent = pc.is_in(graded["agent"], value_set=agents)
-    known_task = pc.is_in(graded["task_id"], value_set=tasks)
-    known_sample = pc.is_in(graded["sample"], value_set=pa.array(keys, pa.string()))
-    return pc.and_(pc.and_(known_agent, known_task), known_sample)
+    agents, tasks = [agent.name for agent in results.agents], [task.task_id for task in results.tasks]
+    agent, task, key = (
+        _positions(results.graded, column, names)
+        for column, names in (("agent", agents), ("task_id", tasks), ("sample", keys))
+    )
+    mode, sample = key // results.samples_per_task, key % results.samples_per_task
+    shape = (len(results.modes), len(tasks), results.samples_per_task)
+    place = ((agent * shape[0] + mode) * shape[1] + task) * shape[2] + sample
+    return np.where((agent < 0) | (task < 0) | (key < 0), -1, place)
 
 
-def _choose(graded: pa.Table) -> pa.Table:
+def _positions(table: pa.Table, column: str, names: Sequence[str]) -> _Numbers:
+    found = pc.index_in(table[column], value_set=pa.array(names, pa.string()))
+    known: Any = pc.fill_null(found, pa.scalar(-1, pa.int32()))
+    positions: _Numbers = known.to_numpy().astype(np.int64)
+    return positions
+
+
+def _choose(graded: pa.Table, places: _Numbers) -> tuple[pa.Table, _Numbers]:
     # Mostly each sample has one attempt; a million rows with their tests are then neither sorted nor copied.
-    if graded.group_by(_KEYS).aggregate([]).num_rows == graded.num_rows:
-        return graded
+    if not places.size or np.bincount(places).max() == 1:
+        return graded, places
     # Counting attempts first, earliest of them on top; behind them the others, latest on top.
-    narrow = graded.select([*_KEYS, "attempt"]).append_column("late", pc.invert(graded["counts"]))
-    sign = pc.if_else(graded["counts"], pa.scalar(1), pa.scalar(-1))
-    narrow = narrow.set_column(len(_KEYS), "attempt", pc.multiply(graded["attempt"], sign))
-    narrow = narrow.append_column("row", pa.array(range(graded.num_rows), pa.int64()))
-    ordered = narrow.sort_by([(key, "ascending") for key in (*_KEYS, "late", "attempt")])
-    first = ordered.group_by(_KEYS, use_threads=False).aggregate([("row", "first")])
-    return graded.take(first["row_first"])
+    counts, attempt = _flags(graded["counts"]), graded["attempt"].to_numpy()
+    order = np.lexsort((np.where(counts, attempt, -attempt), ~counts, places))
+    rows = np.sort(order[np.unique(places[order], return_index=True)[1]])
+    return graded.take(rows), places[rows]
 
 
-def _tallies(results: SweepResults, chosen: pa.Table) -> dict[tuple[str, str], Tally]:
+def _flags(column: Any) -> NDArray[np.bool_]:
+    """A chunked array of booleans; Arrow's stubs know most of them by another name."""
+    flags: NDArray[np.bool_] = column.to_numpy().astype(bool)
+    return flags
+
+
+def _tallies(results: SweepResults, chosen: pa.Table, places: _Numbers) -> dict[tuple[str, str], Tally]:
     integrity = chosen["integrity"]
-    counts = chosen["counts"]
-    solved = pc.and_(pc.and_(chosen["resolved"], counts), pc.not_equal(integrity, pa.scalar("invalid")))
-    flagged = pc.and_(counts, pc.equal(integrity, pa.scalar("flagged")))
-    table = chosen.select(["agent", "prompt_mode", "task_id"])
-    for name, values in (
-        ("counted", counts),
-        ("solved", solved),
-        ("flagged", flagged),
-        ("solved_clean", pc.and_not(solved, flagged)),
-    ):
-        table = table.append_column(name, values.cast(pa.int64()))
-    sums = table.group_by(["agent", "prompt_mode", "task_id"]).aggregate(
-        [("counted", "sum"), ("solved", "sum"), ("flagged", "sum"), ("solved_clean", "sum"), ([], "count_all")]
-    )
-    by_key: dict[tuple[str, str], list[dict[str, int | str]]] = {}
-    for row in sums.to_pylist():
-        by_key.setdefault((row["agent"], row["prompt_mode"]), []).append(row)
+    counted = _flags(chosen["counts"])
+    solved = counted & _flags(chosen["resolved"]) & ~_flags(pc.equal(integrity, pa.scalar("invalid")))
+    flagged = counted & _flags(pc.equal(integrity, pa.scalar("flagged")))
+    shape = (len(results.agents), len(results.modes), len(results.tasks), results.samples_per_task)
+    grids = []
+    for of in (np.ones(len(places), bool), counted, solved, flagged, solved & ~flagged):
+        grid = np.zeros(shape, bool)
+        grid.reshape(-1)[places[of]] = True
+        grids.append(grid)
     return {
-        (agent.name, mode): _tally(results, chosen, agent.name, mode, by_key.get((agent.name, mode), []))
-        for agent in results.agents
-        for mode in results.modes
+        (agent.name, mode): _tally(results, mode, *(grid[row, column] for grid in grids))
+        for row, agent in enumerate(results.agents)
+        for column, mode in enumerate(results.modes)
     }
 
 
-def _tally(results: SweepResults, chosen: pa.Table, agent: str, mode: str, rows: list[dict[str, int | str]]) -> Tally:
-    numbers = {
-        str(row["task_id"]): {name: int(value) for name, value in row.items() if isinstance(value, int)} for row in rows
-    }
-    ordered = {task.task_id: numbers[task.task_id] for task in results.tasks if task.task_id in numbers}
-    present = sum(row["count_all"] for row in ordered.values())
-    graded = sum(row["counted_sum"] for row in ordered.values())
-    counted = {task: row for task, row in ordered.items() if row["counted_sum"]}
-    return Tally(
-        counts={task: TaskCount(row["solved_sum"], row["counted_sum"]) for task, row in counted.items()},
-        counts_with_invalid={task: TaskCount(row["solved_sum"], row["count_all"]) for task, row in ordered.items()},
-        counts_without_flagged={
-            task: TaskCount(row["solved_clean_sum"], row["counted_sum"]) for task, row in counted.items()
-        },
-        graded=graded,
-        invalid=present - graded,
-        flagged=sum(row["flagged_sum"] for row in ordered.values()),
-        missing=_missing(results, chosen, agent, mode, present),
-    )
-
-
-def _missing(
-    results: SweepResults, chosen: pa.Table, agent: str, mode: str, present: int
-) -> tuple[tuple[str, str], ...]:
+def _tally(results: SweepResults, mode: str, *grids: NDArray[np.bool_]) -> Tally:
+    """Count grids of task by sample: there, counting, solved, flagged, solved without a flag."""
+    there, counted, solved, flagged, solved_clean = (grid.sum(axis=1).tolist() for grid in grids)
+    names = [task.task_id for task in results.tasks]
     keys = sample_keys(mode, results.samples_per_task)
-    if present == len(keys) * len(results.tasks):
-        return ()
-    mine = chosen.filter((pc.field("agent") == agent) & (pc.field("prompt_mode") == mode))
-    there = set(zip(mine["task_id"].to_pylist(), mine["sample"].to_pylist(), strict=True))
-    return tuple((task.task_id, key) for task in results.tasks for key in keys if (task.task_id, key) not in there)
+
+    def counts(passes: Sequence[int], samples: Sequence[int]) -> dict[str, TaskCount]:
+        return {
+            name: TaskCount(passed, number)
+            for name, passed, number in zip(names, passes, samples, strict=True)
+            if number
+        }
+
+    return Tally(
+        counts=counts(solved, counted),
+        counts_with_invalid=counts(solved, there),
+        counts_without_flagged=counts(solved_clean, counted),
+        graded=sum(counted),
+        invalid=sum(there) - sum(counted),
+        flagged=sum(flagged),
+        missing=tuple((names[task], keys[sample]) for task, sample in np.argwhere(~grids[0])),
+    )

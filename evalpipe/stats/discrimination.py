@@ -41,20 +41,22 @@ class TaskDiscrimination:
 def discriminate(agents: Sequence[Mapping[str, TaskCount]]) -> dict[str, TaskDiscrimination]:
     """Return for each task that any agent was graded on how it tells them apart. Source: reference A10."""
     tasks = dict.fromkeys(task for counts in agents for task in counts)
-    return {task: _of_task(task, agents) for task in tasks}
+    sums = [math.fsum(count.rate for count in counts.values()) for counts in agents]
+    return {task: _of_task(task, agents, sums) for task in tasks}
 
 
-def _of_task(task: str, agents: Sequence[Mapping[str, TaskCount]]) -> TaskDiscrimination:
-    graded = [counts for counts in agents if task in counts]
-    rates = [counts[task].rate for counts in graded]
-    passes = sum(counts[task].passes for counts in graded)
-    samples = sum(counts[task].samples for counts in graded)
+def _of_task(task: str, agents: Sequence[Mapping[str, TaskCount]], sums: Sequence[float]) -> TaskDiscrimination:
+    """`sums` are of the rates of each agent over all tasks."""
+    graded = [(counts, total) for counts, total in zip(agents, sums, strict=True) if task in counts]
+    rates = [counts[task].rate for counts, _ in graded]
+    passes = sum(counts[task].passes for counts, _ in graded)
+    samples = sum(counts[task].samples for counts, _ in graded)
     return TaskDiscrimination(
         signal=_signal(passes, samples),
         passes=passes,
         samples=samples,
         spread=max(rates) - min(rates),
-        item_rest=_item_rest(task, graded, rates),
+        item_rest=_item_rest(rates, [(total, len(counts)) for counts, total in graded]),
     )
 
 
@@ -66,13 +68,11 @@ def _signal(passes: int, samples: int) -> TaskSignal:
     return TaskSignal.SATURATED if passes else TaskSignal.DEAD
 
 
-def _item_rest(task: str, graded: Sequence[Mapping[str, TaskCount]], rates: Sequence[float]) -> float | None:
-    if len(graded) < LEAST_AGENTS or any(len(counts) < 2 for counts in graded):
+def _item_rest(rates: Sequence[float], all_tasks: Sequence[tuple[float, int]]) -> float | None:
+    """`all_tasks` has the sum of an agent's rates, this task's among them, and how many they are."""
+    if len(rates) < LEAST_AGENTS or any(number < 2 for _, number in all_tasks):
         return None
-    rests = [
-        math.fsum(count.rate for other, count in counts.items() if other != task) / (len(counts) - 1)
-        for counts in graded
-    ]
+    rests = [(total - rate) / (number - 1) for rate, (total, number) in zip(rates, all_tasks, strict=True)]
     return _correlation(rates, rests)
 
 

@@ -7,7 +7,6 @@ from scipy import stats
 
 from evalpipe.stats.counts import TaskCount
 from evalpipe.stats.intervals import regularised_variance
-from evalpipe.stats.paired import compare_paired
 
 # Agents that solve the same tasks are easier to tell apart; .5 is the cautious end of what pilots show.
 PLANNING_CORRELATION = 0.5
@@ -80,15 +79,15 @@ def pilot_detectable_difference(
     seen.
     """
     shared = sorted(first.keys() & second.keys())
-    comparison = compare_paired(first, second)
-    if comparison is None or len(shared) < least_discordant_tasks(alpha):
+    if len(shared) < least_discordant_tasks(alpha):
         return None
     differences = [second[task].rate - first[task].rate for task in shared]
     mean = math.fsum(differences) / len(shared)
     variance = math.fsum((value - mean) ** 2 for value in differences) / (len(shared) - 1)
     found = minimum_detectable_difference(task_variance=variance, sample_variance=0.0, tasks=len(shared), alpha=alpha)
     most_samples = max(agent[task].samples for agent in (first, second) for task in shared)
-    if comparison.discordant < least_discordant_tasks(alpha):
+    discordant = sum(first[task].exact_rate != second[task].exact_rate for task in shared)
+    if discordant < least_discordant_tasks(alpha):
         for agent in (first, second):
             planned = planned_detectable_difference([agent[task] for task in shared], alpha)
             found = max(found, 1.0 if planned is None else planned)

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from evalpipe.sandbox import DockerSandbox, EngineUnavailable, ProcessSandbox
+from evalpipe_tests.pipeline.demos import demo
 from evalpipe_tests.pipeline.stations import begun, copied, finished, frozen, mined
 
 # Fixtures of the pipeline and of the command line, here so that a session makes each workspace once for both.
-__all__ = ["begun", "copied", "finished", "frozen", "mined"]
+__all__ = ["begun", "copied", "demo", "finished", "frozen", "mined"]
 
 # How long an example takes depends on who else uses the machine: the other processes of this session do.
 settings.register_profile("evalpipe", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -9,6 +9,7 @@ from typing import Any
 import dagster as dg
 
 from evalpipe.config import AgentConfig, SweepConfig, Workspace
+from evalpipe.pipeline.checks import result_checks, set_checks
 from evalpipe.pipeline.history_assets import history_assets
 from evalpipe.pipeline.history_sensors import history_sensors
 from evalpipe.pipeline.jobs import calibrate_job, dagster_name, history_jobs, sweep_jobs
@@ -26,6 +27,7 @@ _log = logging.getLogger("evalpipe")
 @dataclass
 class _Parts:
     assets: list[Any] = field(default_factory=list)
+    checks: list[dg.AssetChecksDefinition] = field(default_factory=list)
     jobs: list[Any] = field(default_factory=list)
     calibrations: dict[str, Any] = field(default_factory=dict)
     schedules: list[dg.ScheduleDefinition] = field(default_factory=list)
@@ -51,13 +53,17 @@ def build_definitions(workspace: Workspace, bench: Workbench | None = None) -> d
         parts.schedules.append(weekly_mining(repositories.items, of_history))
         parts.sensors += history_sensors(repositories.items, of_history)
     sets = dict(_load_sets(workspace, parts, with_history=bool(repositories.items)))
-    live = {sweep.name: sweep for sweep in sweeps.items.values() if not sweep.archived}
-    for name in _distinct(parts, "sweep", live):
-        _add_sweep(parts, live[name], agents.items, sets)
+    unarchived = {sweep.name: sweep for sweep in sweeps.items.values() if not sweep.archived}
+    live = {name: unarchived[name] for name in _distinct(parts, "sweep", unarchived)}
+    for sweep in live.values():
+        _add_sweep(parts, sweep, agents.items, sets)
+    for of_set in sets.values():
+        parts.checks += set_checks(of_set, live)
     for text in parts.problems:
         _log.warning("left out: %s", text)
     return dg.Definitions(
         assets=parts.assets,
+        asset_checks=parts.checks,
         jobs=[*parts.jobs, *parts.calibrations.values()],
         schedules=parts.schedules,
         sensors=parts.sensors,
@@ -96,6 +102,7 @@ def _add_sweep(
     for name in sweep.agents:
         parts.assets += agent_assets(sweep, agents[name], of_set)
     parts.assets += report_assets(sweep, agents)
+    parts.checks.append(result_checks(sweep, agents))
     of_sweep = {job.name: job for job in sweep_jobs(sweep)}
     parts.jobs += of_sweep.values()
     jobs = of_sweep | parts.calibrations

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import dagster as dg
+from dagster._core.errors import DagsterAssetCheckFailedError
 from dagster._core.events import RunFailureReason
 from dagster_shared.error import SerializableErrorInfo
 
@@ -327,10 +328,15 @@ def _was_stopped(result: dg.ExecuteInProcessResult) -> bool:
 
 
 def _reasons(result: dg.ExecuteInProcessResult) -> Iterable[str]:
+    for check in result.get_asset_check_evaluations():
+        if not check.passed and check.blocking and check.severity is dg.AssetCheckSeverity.ERROR:
+            yield f"{check.asset_key.to_user_string()}: the check {check.check_name} failed: {check.description}"
     for event in result.all_events:
         if not event.is_step_failure:
             continue
         failure = event.step_failure_data
+        if failure.error is not None and failure.error.cls_name == DagsterAssetCheckFailedError.__name__:
+            continue  # told above, with what it found
         if failure.user_failure_data is not None and failure.user_failure_data.description:
             yield failure.user_failure_data.description
             continue

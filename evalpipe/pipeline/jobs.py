@@ -44,11 +44,11 @@ def stage_keys(sweep: SweepConfig, stage: str) -> list[dg.AssetKey]:
 
 
 def calibrate_job(task_set: str) -> "UnresolvedAssetJobDefinition":
-    key = dg.AssetKey(["task_sets", task_set, "calibration"])
-    selection = dg.AssetSelection.assets(key)
-    return dg.define_asset_job(
-        calibrate_job_name(task_set), selection, description=f"Calibrate the tasks of {task_set}."
-    )
+    frozen, calibration = dg.AssetKey(["task_sets", task_set]), dg.AssetKey(["task_sets", task_set, "calibration"])
+    # With the checks of the set, which is written by `freeze`: what fails there must not be calibrated.
+    selection = dg.AssetSelection.assets(calibration) | dg.AssetSelection.checks_for_assets(frozen)
+    text = f"Check the frozen set {task_set} and calibrate its tasks."
+    return dg.define_asset_job(calibrate_job_name(task_set), selection, description=text)
 
 
 def sweep_jobs(sweep: SweepConfig) -> "list[UnresolvedAssetJobDefinition]":

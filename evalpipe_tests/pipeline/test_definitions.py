@@ -139,8 +139,15 @@ def test_the_jobs_schedules_and_checks_of_this_repository(repository_workspace: 
         *("demo__attempts_after_calibration", "demo__grade_after_attempts"),
         *("demo__again_after_failed_attempts", "demo__report_after_grades"),
     }
-    checks = [key.to_user_string() for key in repository.asset_graph.asset_check_keys]
-    assert checks == ["task_sets/demo/calibration:reference_resolved_and_empty_not"]
+    checks = {key.to_user_string() for key in repository.asset_graph.asset_check_keys}
+    of_set = ("files_as_frozen", "instances_give_nothing_away", "validation_is_recent", "enough_tasks_for_demo")
+    of_results = ("sandboxes_probed", "few_invalid_attempts", "tasks_tell_agents_apart")
+    assert checks == {
+        "task_sets/demo/calibration:reference_resolved_and_empty_not",
+        *(f"task_sets/demo:{name}" for name in of_set),
+        *(f"demo/category_report:{name}" for name in of_results),
+        "demo/agent_comparison:manifests_agree",
+    }
 
 
 def test_an_agents_code_version_follows_its_file(copied: Copied, frozen: Walk) -> None:

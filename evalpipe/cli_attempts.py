@@ -67,6 +67,8 @@ def _choice(
 
 def _used(bench: "Workbench", sweep: str, agents: Sequence[str]) -> list[str]:
     """What all attempts of each agent came to: one line an agent."""
+    from evalpipe.stages.attempt_tally import dollars
+
     columns = ["outcome", "model_calls", "input_tokens", "output_tokens", "cost_usd"]
     lines = []
     for agent in agents:
@@ -78,7 +80,7 @@ def _used(bench: "Workbench", sweep: str, agents: Sequence[str]) -> list[str]:
             parts.append(f"{sum(row['input_tokens'] + row['output_tokens'] for row in called):,} tokens")
             priced = [row["cost_usd"] for row in called if row["cost_usd"] is not None]
             open_cost = len(called) - len(priced)
-            parts.append(f"${sum(priced):.2f}" + (f" and {open_cost} of unknown cost" if open_cost else ""))
+            parts.append(dollars(sum(priced)) + (f" and {open_cost} of unknown cost" if open_cost else ""))
         if parts:
             lines.append(f"{agent}: {', '.join(parts)}")
     return lines
@@ -96,12 +98,13 @@ def attempts() -> None:
 def list_(workspace: Path | None, sweep: str, agent: str | None) -> None:
     """Name every attempt of SWEEP with its outcome, invalid ones and those of other configurations too."""
     from evalpipe.stages.attempt_story import list_attempts
+    from evalpipe.stages.attempt_tally import dollars
 
     rows = list_attempts(open_bench(workspace), sweep, agent)
     if not rows:
         fail(f"there is no attempt of {f'{agent} in ' if agent else ''}{sweep}")
     for row in rows:
-        cost = "" if row["cost_usd"] is None else f" ${row['cost_usd']:.4f}"
+        cost = "" if row["cost_usd"] is None else f" {dollars(row['cost_usd'])}"
         click.echo(f"{row['attempt_id']} {row['outcome']}{cost}")
 
 

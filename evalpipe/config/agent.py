@@ -9,11 +9,25 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 from evalpipe.config.provider import WireFormName
 from evalpipe.config.values import ConfigModel, Count, Positive, Slug, Text, refuse
 
-AdapterName = Literal["reference", "empty", "scripted", "command", "claude-code", "codex", "mini-swe-agent"]
+AdapterName = Literal[
+    "reference",
+    "empty",
+    "scripted",
+    "command",
+    "claude-code",
+    "codex",
+    "gemini-cli",
+    "opencode",
+    "aider",
+    "mini-swe-agent",
+]
 
 PROGRAM_FORMS: dict[AdapterName, frozenset[WireFormName]] = {
     "claude-code": frozenset({"anthropic_messages"}),
     "codex": frozenset({"openai_responses"}),
+    "gemini-cli": frozenset({"gemini"}),
+    "opencode": frozenset({"openai_chat"}),
+    "aider": frozenset({"openai_chat"}),
     "mini-swe-agent": frozenset({"openai_chat"}),
 }
 """The programs that evalpipe installs, each with the wire forms of which its provider must have one."""

@@ -211,6 +211,8 @@ AGENT_RUNS = pa.schema(
         pa.field("reasoning_tokens", pa.int64()),
         pa.field("rate_limit_wait_s", pa.float64()),
         pa.field("usage_warnings", _TEXTS),
+        # The transcript in the form ATIF 1.7 (JSON); `transcript_sha256` is what the program wrote.
+        pa.field("trajectory_sha256", pa.string()),
     ]
 )
 

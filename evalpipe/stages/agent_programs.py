@@ -6,11 +6,14 @@ from typing import Protocol
 
 from evalpipe.agents import Adapter, PatchReplay, PatchScript
 from evalpipe.agents.adapter import ProgramSettings
+from evalpipe.agents.aider import Aider
 from evalpipe.agents.claude_code import ClaudeCode
 from evalpipe.agents.codex import Codex
 from evalpipe.agents.command import Command, ForwarderKind
+from evalpipe.agents.gemini_cli import GeminiCli
 from evalpipe.agents.layers import Program, agent_layer, program_sha256
 from evalpipe.agents.mini_swe_agent import MiniSweAgent
+from evalpipe.agents.opencode import Opencode
 from evalpipe.config import PROGRAM_FORMS, AgentConfig
 from evalpipe.environments import BuildStatus
 from evalpipe.lake import Row
@@ -31,6 +34,9 @@ class _ProgramAdapter(Adapter, Protocol):
 _PROGRAMS: dict[str, Callable[[ProgramSettings, str], _ProgramAdapter]] = {
     "claude-code": ClaudeCode,
     "codex": Codex,
+    "gemini-cli": GeminiCli,
+    "opencode": Opencode,
+    "aider": Aider,
     "mini-swe-agent": MiniSweAgent,
 }
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from evalpipe.gateway import Call, read_calls
 from evalpipe.gateway.recording import CALLS
 from evalpipe.lake import Row
+from evalpipe.stages.attempt_tally import dollars
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.model_access import calls_folder
 
@@ -84,7 +85,7 @@ def _what_ran(story: AttemptStory) -> Iterator[str]:
     if row["flags"]:
         yield f"  flags: {', '.join(row['flags'])}"
     if row["model_calls"] is not None:
-        cost = "not known" if row["cost_usd"] is None else f"${row['cost_usd']:.4f}"
+        cost = "not known" if row["cost_usd"] is None else dollars(row["cost_usd"])
         yield (
             f"  {row['model_calls']} model calls; input {row['input_tokens']:,} tokens "
             f"({row['cached_input_tokens']:,} cached), output {row['output_tokens']:,}; cost {cost}"

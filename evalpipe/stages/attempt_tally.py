@@ -8,6 +8,11 @@ from threading import Lock
 from evalpipe.lake import Row
 
 
+def dollars(amount: float) -> str:
+    """US dollars for people: in cents, or where that would be nothing, in their hundredths."""
+    return f"${amount:.2f}" if amount >= 1 else f"${amount:.4f}"
+
+
 class AttemptTally:
     """Counts attempts by outcome, with what those of this run used. Safe to use from any thread."""
 
@@ -44,5 +49,5 @@ class AttemptTally:
             if self._tokens:
                 parts.append(f"{self._tokens:,} tokens")
             if self._cost:
-                parts.append(f"${self._cost:.2f}" + (f" and {self._unpriced} unpriced" if self._unpriced else ""))
+                parts.append(dollars(self._cost) + (f" and {self._unpriced} unpriced" if self._unpriced else ""))
             return ", ".join(parts)

@@ -1,5 +1,6 @@
 """Stage `agent_runs`: the ledger of attempts. Paid work is durable the moment it ends, and is never paid twice."""
 
+import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -83,7 +84,7 @@ def run_sample(
                 model,
                 watch,
             )
-            ended = started | _ended(bench, result)
+            ended = started | _ended(bench, result, access)
             bench.lake.write("agent_runs", [*earlier, ended], *place)
         return ended, True
 
@@ -174,17 +175,21 @@ def _require_room(bench: Workbench) -> None:
         )
 
 
-def _ended(bench: Workbench, result: AttemptResult) -> dict[str, Any]:
+def _ended(bench: Workbench, result: AttemptResult, access: ModelAccess | None) -> dict[str, Any]:
+    told = json.dumps(result.trajectory, ensure_ascii=False).encode() if result.trajectory is not None else b""
+    transcript, trajectory = (access.redacted(data) if access else data for data in (result.transcript, told))
+    blobs = bench.lake.blobs
     return {
         "outcome": result.outcome.value,
         "outcome_detail": result.detail,
         "ended_at": bench.clock(),
         "attempt_seconds": result.seconds,
         "exit_code": result.exit_code,
-        "patch_sha256": bench.lake.blobs.put(result.patch) if result.patch else None,
+        "patch_sha256": blobs.put(result.patch) if result.patch else None,
         "patch_bytes": len(result.patch or b""),
         "files_changed": result.files_changed,
-        "transcript_sha256": bench.lake.blobs.put(result.transcript) if result.transcript else None,
+        "transcript_sha256": blobs.put(transcript) if transcript else None,
+        "trajectory_sha256": blobs.put(trajectory) if trajectory else None,
         "flags": [flag.value for flag in result.flags],
         **usage_columns(result.evidence),
     }

@@ -10,6 +10,7 @@ from typing import Any
 from evalpipe.config import AgentConfig, ProviderConfig, SweepConfig
 from evalpipe.gateway import Caps, Evidence, Gateway, OpenAttempt, Provider, SweepBudget, WireForm, read_calls
 from evalpipe.gateway.recording import CALLS
+from evalpipe.gateway.redaction import Redactor
 from evalpipe.stages.bench import Workbench
 
 
@@ -20,6 +21,12 @@ class ModelAccess:
     agent: AgentConfig
     gateway: Gateway
     budget: SweepBudget | None
+    secrets: tuple[str, ...] = ()
+
+    def redacted(self, data: bytes) -> bytes:
+        """`data` without the provider's key, which a provider can say to an agent in an answer."""
+        redactor = Redactor(self.secrets)
+        return redactor.feed(data) + redactor.finish()
 
     @contextmanager
     def attempt(self, attempt_id: str, folder: Path) -> Iterator[OpenAttempt | None]:
@@ -52,10 +59,10 @@ def open_model_access(bench: Workbench, sweep: SweepConfig, agent: AgentConfig) 
         yield None
         return
     provider = gateway_provider(bench.workspace.load_provider(agent.provider))
-    provider.key()  # Before anything is built or begun for it.
+    key = provider.key()  # Before anything is built or begun for it.
     gateway = Gateway([provider], records_bodies=sweep.record_bodies, silence_s=sweep.limits.silence_s)
     with gateway:
-        yield ModelAccess(agent, gateway, sweep_budget(bench, sweep))
+        yield ModelAccess(agent, gateway, sweep_budget(bench, sweep), (key,) if key else ())
 
 
 def sweep_budget(bench: Workbench, sweep: SweepConfig) -> SweepBudget | None:

@@ -62,7 +62,7 @@ def test_a_part_is_run_and_each_attempt_can_be_looked_at_and_made_again(
     assert {(row["task_id"], row["sample"]) for row in rows_of(tiny)} == {(first, "original-1"), (first, "original-2")}
     pilot = tiny.succeed("run", "small", "--pilot", variables=KEY)
     assert len(server.seen) == 2 * 3
-    assert "asking: 3 finished, 642 tokens, $0.00" in pilot.err
+    assert "asking: 3 finished, 642 tokens, $0.0010" in pilot.err
     assert {(row["task_id"], row["sample"]) for row in rows_of(tiny)} >= {(second, "original-1")}
 
     listed = tiny.succeed("attempts", "list", "small").out.splitlines()

@@ -79,18 +79,17 @@ def test_no_key_is_anywhere_in_the_workspace_though_every_body_is_kept(frozen: T
         add_model_agent(frozen, server.url, sweep="record_bodies: true\n")
         row = attempt_alone(frozen, first_key(frozen))
     assert row["outcome"] == "finished", row
-    # What the agent was told by its model it may repeat: that is the provider's leak, and the transcript shows it.
-    told = frozen.lake.blobs.get(row["transcript_sha256"])
-    assert REAL_KEY.encode() in told
     forms = {REAL_KEY.encode(), base64.b64encode(REAL_KEY.encode()), REAL_KEY.encode().hex().encode()}
     found = []
     for path in frozen.workspace.root.rglob("*"):
         content = path.read_bytes() if path.is_file() else b""
         if path.suffix == ".gz":
             content = gzip.decompress(content)
-        if content != told and any(form in content for form in forms):
+        if any(form in content for form in forms):
             found.append(path.name)
     assert found == []
+    assert b"[redacted]" in frozen.lake.blobs.get(row["transcript_sha256"])
+    assert b"[redacted]" in frozen.lake.blobs.get(row["trajectory_sha256"])
     folder = calls_folder(frozen, part_of(frozen, "asking").place(first_key(frozen)), 1)
     assert sorted(path.name for path in folder.iterdir()) == [
         "00001.reply.gz",

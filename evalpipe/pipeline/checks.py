@@ -5,7 +5,7 @@ within its own run. The calibration has its check in its own asset.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
@@ -14,19 +14,9 @@ from evalpipe.config import AgentConfig, SweepConfig
 from evalpipe.pipeline.history_assets import Bench
 from evalpipe.pipeline.jobs import dagster_name
 from evalpipe.pipeline.task_set_assets import TaskSetAssets
-from evalpipe.reports.samples import collect_samples
-from evalpipe.stages.health import (
-    Health,
-    enough_tasks,
-    few_invalid_attempts,
-    files_as_frozen,
-    instances_proven,
-    manifests_agree,
-    sandboxes_probed,
-    tasks_tell_agents_apart,
-    validation_is_recent,
-)
-from evalpipe.stages.reporting import gather_results
+
+if TYPE_CHECKING:  # see history_assets: what computes is imported where it is used
+    from evalpipe.stages.health import Health
 
 _RESULT_CHECKS = {
     "sandboxes_probed": ("category_report", True, "Every image was probed before the first attempt in it."),
@@ -47,17 +37,23 @@ def set_checks(of_set: TaskSetAssets, sweeps: Mapping[str, SweepConfig]) -> list
     @dg.asset_check(asset=asset, name="files_as_frozen", blocking=True)
     def as_frozen(bench: Bench) -> dg.AssetCheckResult:
         """Every file has its hash, and every patch is what git says."""
-        return _result(files_as_frozen(bench, task_set.record.name))
+        from evalpipe.stages import health
+
+        return _result(health.files_as_frozen(bench, task_set.record.name))
 
     @dg.asset_check(asset=asset, name="instances_give_nothing_away", blocking=True)
     def proven(bench: Bench) -> dg.AssetCheckResult:
         """No repository that an agent gets holds anything of its task's answer."""
-        return _result(instances_proven(bench, task_set, kinds))
+        from evalpipe.stages import health
+
+        return _result(health.instances_proven(bench, task_set, kinds))
 
     @dg.asset_check(asset=asset, name="validation_is_recent")
     def recent(bench: Bench) -> dg.AssetCheckResult:
         """No task was validated too long ago."""
-        return _result(validation_is_recent(bench, task_set))
+        from evalpipe.stages import health
+
+        return _result(health.validation_is_recent(bench, task_set))
 
     return [as_frozen, proven, recent, *(_size_check(of_set, sweep) for sweep in over)]
 
@@ -71,16 +67,20 @@ def result_checks(sweep: SweepConfig, agents: Mapping[str, AgentConfig]) -> dg.A
 
     @dg.multi_asset_check(specs=specs, name=f"{dagster_name(sweep.name)}__result_checks")
     def checks(bench: Bench) -> Iterator[dg.AssetCheckResult]:
+        from evalpipe.reports.samples import collect_samples
+        from evalpipe.stages import health
+        from evalpipe.stages.reporting import gather_results
+
         results = gather_results(bench, sweep, dict(agents))
         samples = collect_samples(results)
         found = {
-            "sandboxes_probed": sandboxes_probed(results),
-            "few_invalid_attempts": few_invalid_attempts(results, samples),
-            "tasks_tell_agents_apart": tasks_tell_agents_apart(results, samples),
-            "manifests_agree": manifests_agree(results),
+            "sandboxes_probed": health.sandboxes_probed(results),
+            "few_invalid_attempts": health.few_invalid_attempts(results, samples),
+            "tasks_tell_agents_apart": health.tasks_tell_agents_apart(results, samples),
+            "manifests_agree": health.manifests_agree(results),
         }
-        for name, health in found.items():
-            yield _result(health, name=name, asset=[sweep.name, _RESULT_CHECKS[name][0]])
+        for name, one in found.items():
+            yield _result(one, name=name, asset=[sweep.name, _RESULT_CHECKS[name][0]])
 
     return checks
 
@@ -89,12 +89,14 @@ def _size_check(of_set: TaskSetAssets, sweep: SweepConfig) -> dg.AssetChecksDefi
     @dg.asset_check(asset=of_set.frozen.key, name=f"enough_tasks_for_{dagster_name(sweep.name)}")
     def enough() -> dg.AssetCheckResult:
         """Tasks and samples can show the smallest difference that the sweep's decision turns on."""
-        return _result(enough_tasks(sweep, of_set.task_set))
+        from evalpipe.stages import health
+
+        return _result(health.enough_tasks(sweep, of_set.task_set))
 
     return enough
 
 
-def _result(health: Health, **of: Any) -> dg.AssetCheckResult:
+def _result(health: "Health", **of: Any) -> dg.AssetCheckResult:
     target = {"check_name": of["name"], "asset_key": of["asset"]} if of else {}
     return dg.AssetCheckResult(
         passed=health.passed,

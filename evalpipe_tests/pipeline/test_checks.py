@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 import dagster as dg
 import pytest
 
-from evalpipe.pipeline import checks
 from evalpipe.pipeline.assembly import build_definitions
 from evalpipe.pipeline.partitions import RANGE_END, RANGE_START
+from evalpipe.stages import health
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.health import Health
 from evalpipe.tasks import load_task_set
@@ -79,7 +79,7 @@ def test_every_check_of_a_set_runs_before_its_calibration(
 def test_a_changed_file_of_a_set_keeps_its_tasks_from_being_calibrated(
     copied: Copied, finished: Walk, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "files_as_frozen", lambda *_: Health(False, "gold.patch was changed"))
+    monkeypatch.setattr(health, "files_as_frozen", lambda *_: Health(False, "gold.patch was changed"))
     result = calibrate(copied(finished), instance)
     assert not result.success
     found = evaluations(result)["files_as_frozen"]
@@ -109,7 +109,7 @@ def test_results_under_other_conditions_stop_the_report_and_a_warning_does_not(
     instance: dg.DagsterInstance,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(checks, "manifests_agree", lambda *_: Health(False, "network: none, host", severe))
+    monkeypatch.setattr(health, "manifests_agree", lambda *_: Health(False, "network: none, host", severe))
     result = report(copied(finished), instance)
     assert result.success is goes_on
     assert not evaluations(result)["manifests_agree"].passed
@@ -119,7 +119,7 @@ def test_results_under_other_conditions_stop_the_report_and_a_warning_does_not(
 def test_the_command_line_says_which_check_stopped_it(
     copied: Copied, finished: Walk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "manifests_agree", lambda *_: Health(False, "network: none, host"))
+    monkeypatch.setattr(health, "manifests_agree", lambda *_: Health(False, "network: none, host"))
     done = copied(finished).call("report", "small")
     assert done.code == 1
     assert "manifests_agree" in done.err

@@ -32,7 +32,8 @@ class MiniSweAgent:
         assert assignment.model is not None
         arguments: dict[str, object] = {"api_base": f"{assignment.model.url}/v1"}
         if self.settings.temperature is not None:
-            arguments["temperature"] = self.settings.temperature
+            # Else litellm leaves it out silently where it thinks that the model takes none.
+            arguments |= {"temperature": self.settings.temperature, "drop_params": False}
         # In a file, and JSON is YAML: a prompt as an argument has a limit of 128 KiB.
         config = {
             "run": {"task": assignment.prompt},

@@ -18,6 +18,8 @@ from evalpipe.history import ScratchObjects
 
 _PROVIDER = "evalpipe"
 _OUTPUT_TOKENS = 32_000
+# No tools, but what they are asked for besides.
+_ALWAYS = ("external_directory", "doom_loop")
 # npm runs no scripts of packages here; without this one the command is a stub.
 _FINISH = "node postinstall.mjs"
 _RUN = 'exec "$@" < "$0"'
@@ -54,24 +56,33 @@ class Opencode:
             leaves=(b".opencode/",),
         )
 
+    def _permission(self) -> str | dict[str, str]:
+        """The last rule that fits decides; a tool that is denied is not offered."""
+        if not self.settings.tools:
+            return "allow"
+        return {"*": "deny", **dict.fromkeys((*_ALWAYS, *self.settings.tools), "allow")}
+
     def _config(self, url: str, key: str) -> dict[str, object]:
         settings = self.settings
-        limit = settings.context_limit
-        limits = {"limit": {"context": limit, "output": min(limit, _OUTPUT_TOKENS)}} if limit else {}
-        agent = {} if settings.temperature is None else {"temperature": settings.temperature}
+        model: dict[str, object] = {}
+        agent: dict[str, object] = {}
+        if settings.context_limit is not None:
+            model["limit"] = {"context": settings.context_limit, "output": min(settings.context_limit, _OUTPUT_TOKENS)}
+        if settings.temperature is not None:
+            model["temperature"] = True  # Whether the model takes one at all.
+            agent["temperature"] = settings.temperature
         return {
-            "permission": "allow",
+            "permission": self._permission(),
             "autoupdate": False,
             "share": "disabled",
             "small_model": f"{_PROVIDER}/{settings.model}",
             # It would be a call of its own, counted as one of the agent's.
             "agent": {"build": agent, "title": {"disable": True}},
-            **({"tools": {"*": False, **dict.fromkeys(settings.tools, True)}} if settings.tools else {}),
             "provider": {
                 _PROVIDER: {
                     "npm": "@ai-sdk/openai-compatible",
                     "options": {"baseURL": url, "apiKey": key},
-                    "models": {settings.model: limits},
+                    "models": {settings.model: model},
                 }
             },
         }

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -70,6 +70,9 @@ class RealProgram:
     """A command by which the program ends, when it is not by a text."""
     forbid: Callable[[AgentCommand], AgentCommand] | None = None
     """The same start with the permissions wrong, where the program has any."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Settings that reach the model, each found again in a request by `sent`."""
+    sent: Callable[[dict[str, Any]], Mapping[str, Any]] = lambda request: {}
     edit: Step | None = None
     """An answer that mends the clock, and leads to another call, where a program has no shell."""
 
@@ -141,6 +144,8 @@ PROGRAMS: Mapping[str, RealProgram] = {
         "Bash",
         lambda command: {"command": command, "description": "x"},
         forbid=_with_arguments({"bypassPermissions": ("default",)}),
+        settings={"tools": ("Bash", "Read")},
+        sent=lambda request: {"tools": {tool["name"] for tool in request["tools"]}},
     ),
     "codex": RealProgram(
         Codex,
@@ -159,6 +164,8 @@ PROGRAMS: Mapping[str, RealProgram] = {
         "bash",
         lambda command: {"command": command},
         end="echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT",
+        settings={"temperature": 0.5},
+        sent=lambda request: {"temperature": request["temperature"]},
     ),
     "gemini-cli": RealProgram(
         GeminiCli,
@@ -168,6 +175,11 @@ PROGRAMS: Mapping[str, RealProgram] = {
         "run_shell_command",
         lambda command: {"command": command, "description": "x"},
         forbid=_with_arguments({"--yolo": ()}),
+        settings={"temperature": 0.5, "tools": ("run_shell_command", "read_file")},
+        sent=lambda request: {
+            "temperature": request["generationConfig"]["temperature"],
+            "tools": {tool["name"] for tool in request["tools"][0]["functionDeclarations"]},
+        },
     ),
     "opencode": RealProgram(
         Opencode,
@@ -177,8 +189,23 @@ PROGRAMS: Mapping[str, RealProgram] = {
         "bash",
         lambda command: {"command": command, "description": "x"},
         forbid=_denying_opencode,
+        settings={"temperature": 0.5, "tools": ("bash", "read"), "context_limit": 50_000},
+        sent=lambda request: {
+            "temperature": request["temperature"],
+            "tools": {tool["function"]["name"] for tool in request["tools"]},
+        },
     ),
-    "aider": RealProgram(Aider, "", WireForm.OPENAI_CHAT, "gpt-5", "", lambda command: {}, edit=Say(_EDIT)),
+    "aider": RealProgram(
+        Aider,
+        "",
+        WireForm.OPENAI_CHAT,
+        "gpt-5",
+        "",
+        lambda command: {},
+        settings={"temperature": 0.5},
+        sent=lambda request: {"temperature": request["temperature"]},
+        edit=Say(_EDIT),
+    ),
 }
 
 
@@ -200,6 +227,7 @@ class Bench:
         silence_s: float = 60,
         timeout_s: float = 120,
         forbidden: bool = False,
+        settings: ProgramSettings | None = None,
     ) -> AttemptResult:
         builder = Builder(self.folder / "source.git")
         parent = builder.commit({b"clock.py": b"def noon():\n    return 11\n"})
@@ -209,9 +237,8 @@ class Bench:
             instance = make_instance(scratch, parent, commit, (), HistoryKind.ANCESTORS)
         task = task_record(parent=parent, commit=commit)
         assignment = Assignment(task, PromptMode.ORIGINAL, 1, _PROMPT)
-        adapter: Adapter = self.program.make(ProgramSettings(self.program.model))
-        if forbidden:
-            adapter = Forbidden(self.program.make(ProgramSettings(self.program.model)), self._forbidding())
+        program = self.program.make(settings or ProgramSettings(self.program.model))
+        adapter = Forbidden(program, self._forbidding()) if forbidden else program
         with ModelServer(script) as self.server:
             provider = Provider("p", self.server.url, frozenset({self.program.form}), "EVALPIPE_TEST_KEY")
             with (
@@ -301,6 +328,28 @@ def test_a_background_child_that_holds_the_output_does_not_hold_the_attempt(benc
     result = bench.attempt(bench.program.script(f"{_MEND}; sleep 100 & echo started"))
     assert result.outcome is AttemptOutcome.FINISHED, result.transcript[-3000:]
     assert result.seconds < 60
+
+
+@of_all_cases
+def test_the_patch_of_an_agent_that_hangs_after_its_edit_is_kept(bench: Bench) -> None:
+    result = bench.attempt(bench.program.script(f"{_MEND}; sleep 600"), timeout_s=25)
+    assert result.outcome is AttemptOutcome.TIMEOUT, (result.detail, result.transcript[-3000:])
+    assert b"+    return 12" in (result.patch or b"")
+    assert result.trajectory is not None
+
+
+@of_all_cases
+def test_settings_reach_the_model(bench: Bench) -> None:
+    if not bench.program.settings:
+        pytest.skip("no setting of the program shows in its requests")
+    # Not every model takes a temperature, and programs know which.
+    model = bench.program.model.replace("gpt-5", "gpt-4.1")
+    bench.attempt(bench.program.ending, settings=ProgramSettings(model, **bench.program.settings))
+    assert bench.server is not None
+    found = bench.program.sent(bench.server.seen[0].document)
+    assert found
+    wanted = bench.program.settings
+    assert all(set(wanted[name]) == found[name] if name == "tools" else wanted[name] == found[name] for name in found)
 
 
 @of_all_cases

@@ -180,6 +180,11 @@ def inline(figure: Figure, name: str, title: str) -> str:
     head, _, rest = svg.partition(">")
     view_box = re.search(r'viewBox="[^"]+"', head)
     assert view_box is not None
+    # A map of 500 tasks has thousands of texts, each told in a comment and named by an id that nothing uses.
+    rest = re.sub(r"<!--.*?-->\n?", "", rest, flags=re.DOTALL)
+    used = set(re.findall(r'(?:url\(|xlink:href=")#([^")]+)', rest))
+    rest = re.sub(r' id="([^"]+)"', lambda found: found[0] if found[1] in used else "", rest)
+    rest = re.sub(r"\n *", "\n", rest)
     rest = re.sub(r'\bid="', f'id="{name}-', rest)
     rest = re.sub(r"url\(#", f"url(#{name}-", rest)
     rest = re.sub(r'xlink:href="#', f'href="#{name}-', rest)

@@ -1,5 +1,6 @@
 """The page of each task: its samples with verdict, evidence and patch, in a file that stays small enough to open."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,10 +17,11 @@ from evalpipe.reports.samples import sample_keys
 # A report of 500 tasks and 10 agents stays below 20 MB and opens at once, whatever their attempts left: so many samples
 # have a place on the pages of all tasks together, and so many characters of evidence and patches.
 _SAMPLES_SHOWN = 24_000
-_TEXT_CHARACTERS = 7_000_000
+_TEXT_CHARACTERS = 6_000_000
 _LONGEST_TEXT = 20_000
 _UNMET_TESTS_SHOWN = 8
 _LONGEST_MESSAGE = 600
+_MARKUP_OF_TEST = 100
 _COLUMNS = [
     *("agent", "task_id", "sample", "prompt_mode", "outcome", "verdict", "resolved", "counts", "detail", "integrity"),
     *("integrity_reasons", "unmet_tests", "attempt_seconds", "attempt_id", "patch_sha256", "transcript_sha256"),
@@ -43,24 +45,28 @@ class TaskSection:
     more: int
 
 
+def transcript_file(digest: str) -> str:
+    """Return where a transcript lies beside the report."""
+    return f"transcripts/{digest[:20]}.txt"
+
+
 def task_sections(analysis: Analysis) -> list[TaskSection]:
     """Return the page of every task, in the order of the set."""
     results = analysis.results
     shown = _with_a_place(analysis)
+    by_name = {agent.name: agent for agent in results.agents}
+    rows = [row for row in shown.to_pylist() if not _as_it_must_be(row, by_name[row["agent"]])]
     by_task: dict[str, list[dict[str, Any]]] = {task.task_id: [] for task in results.tasks}
-    for row in shown.to_pylist():
+    for row in rows:
+        _fill(row, results, min(_LONGEST_TEXT, _TEXT_CHARACTERS // len(rows)))
         by_task[row["task_id"]].append(row)
-    room = min(_LONGEST_TEXT, _TEXT_CHARACTERS // max(1, shown.num_rows))
-    for rows in by_task.values():
-        for row in rows:
-            _fill(row, results, room)
-    there = analysis.samples.chosen.group_by("task_id").aggregate([([], "count_all")])
-    number = {row["task_id"]: row["count_all"] for row in there.to_pylist()}
-    return [
-        _task_section(task, analysis, rows, more=number.get(task.task_id, 0) - len(rows))
-        for task in results.tasks
-        for rows in (by_task[task.task_id],)
-    ]
+    more = _counted(analysis.samples.chosen) - _counted(shown)
+    return [_task_section(task, analysis, by_task[task.task_id], more[task.task_id]) for task in results.tasks]
+
+
+def _counted(rows: pa.Table) -> Counter[str]:
+    numbers = rows.group_by("task_id").aggregate([([], "count_all")])
+    return Counter({row["task_id"]: row["count_all"] for row in numbers.to_pylist()})
 
 
 def _with_a_place(analysis: Analysis) -> pa.Table:
@@ -74,27 +80,32 @@ def _with_a_place(analysis: Analysis) -> pa.Table:
 
 
 def _fill(row: dict[str, Any], results: SweepResults, room: int) -> None:
-    """Add the tests and the patch that a reader sees, in so many characters of the page; the tests go first."""
+    """Add the tests and the patch that a reader sees, in so many characters of the page with their markup.
+
+    The tests go first.
+    """
     row["detail"] = _cut(wording.plain(row["detail"], 300), room)
     room -= len(escape(row["detail"]))
     unmet = row.pop("unmet_tests")
     tests: list[dict[str, str]] = []
     for test in unmet[:_UNMET_TESTS_SHOWN]:
         test_id = wording.plain(test["test_id"], 300)
-        room -= len(escape(test_id))
+        room -= len(escape(test_id)) + _MARKUP_OF_TEST
         if tests and room < 0:
             break
         message = _cut(wording.plain_block(test["message"], _LONGEST_MESSAGE), room)
         room -= len(escape(message))
         tests.append({**test, "test_id": test_id, "message": message})
-    row |= {"tests": tests, "more_tests": len(unmet) - len(tests), "patch": ""}
+    row |= {"tests": tests, "more_tests": len(unmet) - len(tests), "patch": "", "patch_is_cut": False}
     transcript, digest = row["transcript_sha256"], row["patch_sha256"]
-    row["transcript"] = f"transcripts/{transcript}.txt" if transcript in results.transcripts else ""
+    row["transcript"] = transcript_file(transcript) if transcript in results.transcripts else ""
     row["patch_lost"] = digest in results.lost_patches
     if digest and results.read_blob and room > 0 and not row["patch_lost"]:
         # Shown to a reader only: what is graded stays bytes.
-        text = results.read_blob(digest)[: 4 * room].decode("utf-8", "replace")
+        whole = results.read_blob(digest)
+        text = whole[: 4 * room].decode("utf-8", "replace")
         row["patch"] = _cut(wording.plain_block(text, room), room)
+        row["patch_is_cut"] = len(row["patch"]) < len(text) or len(whole) > 4 * room
 
 
 def _cut(text: str, room: int) -> str:
@@ -104,11 +115,9 @@ def _cut(text: str, room: int) -> str:
     return text
 
 
-def _task_section(task: TaskInfo, analysis: Analysis, rows: Sequence[Mapping[str, Any]], *, more: int) -> TaskSection:
+def _task_section(task: TaskInfo, analysis: Analysis, rows: Sequence[Mapping[str, Any]], more: int) -> TaskSection:
     results, tallies = analysis.results, analysis.samples.tallies
     place = {agent.name: number for number, agent in enumerate(results.agents)}
-    by_name = {agent.name: agent for agent in results.agents}
-    shown = [row for row in rows if not _as_it_must_be(row, by_name[row["agent"]])]
     counts = [
         (agent, tallies[agent.name, mode].counts[task.task_id])
         for agent in results.agents
@@ -118,7 +127,7 @@ def _task_section(task: TaskInfo, analysis: Analysis, rows: Sequence[Mapping[str
     return TaskSection(
         info=task,
         samples=tuple(
-            sorted(shown, key=lambda row: (place[row["agent"]], row["prompt_mode"], len(row["sample"]), row["sample"]))
+            sorted(rows, key=lambda row: (place[row["agent"]], row["prompt_mode"], len(row["sample"]), row["sample"]))
         ),
         solved=sum(count.passes for agent, count in counts if agent.contends),
         graded=sum(count.samples for agent, count in counts if agent.contends),

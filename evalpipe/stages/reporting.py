@@ -11,6 +11,7 @@ from evalpipe.lake import SCHEMAS, BlobError, write_atomically
 from evalpipe.reports import AgentInfo, AgentRole, SweepResults, TaskInfo, html_report
 from evalpipe.reports.forms import report_markdown, table_files
 from evalpipe.reports.records import LeftOutCandidate, Prices
+from evalpipe.reports.task_pages import transcript_file
 from evalpipe.reports.usage import changed_lines
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.calibrating import calibration_rows
@@ -76,14 +77,14 @@ def write_report(bench: Workbench, folder: Path, results: SweepResults) -> Path:
     write_atomically(folder / "report.md", report_markdown(results).encode())
     for name, content in table_files(results).items():
         write_atomically(folder / "tables" / name, content)
-    _lay_out_transcripts(bench, folder / "transcripts", results.transcripts)
+    _lay_out_transcripts(bench, folder / Path(transcript_file("")).parent, results.transcripts)
     return path
 
 
 def _lay_out_transcripts(bench: Workbench, folder: Path, digests: frozenset[str]) -> None:
     """Make `folder` hold these transcripts and no others."""
     # As .txt, because a browser takes a file without a name for what its agent wrote it to look like.
-    wanted = {f"{digest}.txt": bench.lake.blobs.path(digest) for digest in digests}
+    wanted = {Path(transcript_file(digest)).name: bench.lake.blobs.path(digest) for digest in digests}
     there = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     for name in there - wanted.keys():
         (folder / name).unlink()

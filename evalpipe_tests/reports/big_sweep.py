@@ -1,5 +1,6 @@
 """A synthetic sweep of any size, made in Arrow: rows of graded_results as a pipeline would leave them."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,31 @@ def graded_rows(agents: list[str], tasks: int, samples: int, seed: int = 7) -> p
         ]
         parts.append(pa.table(columns, schema=GRADED_RESULTS))
     return pa.concat_tables(parts)
+
+
+def full_sweep(agents: int, tasks: int, samples: int) -> SweepResults:
+    """Return a big sweep whose attempts left all that a page has room for: patches, transcripts, evidence, prompts."""
+    results = big_sweep(agents, tasks, samples)
+    names = [f"{number:020x}".ljust(64, "0") for number in range(results.graded.num_rows)]
+    digests = pa.array(names)
+    unmet = [
+        {"test_id": f"tests/test_shop.py::test_order[{number}]", "expected_in": "fail_to_pass", "outcome": "failed",
+         "message": f"E   AssertionError: assert <Order {number}> == <Order>\n" * 40}
+        for number in range(20)
+    ]  # fmt: skip
+    kind = results.graded.schema.field("unmet_tests").type
+    evidence = pa.array([unmet, []], kind).take(results.graded["resolved"].cast(pa.int64()))
+    changes = {"patch_sha256": digests, "transcript_sha256": digests, "unmet_tests": evidence}
+    columns = [changes.get(name, results.graded[name]) for name in results.graded.schema.names]
+    patch = b"diff --git a/shop.py b/shop.py\n@@ -1 +1 @@\n-if a < b & c:\n+if a <= b:\n" * 40
+    prompts = {"original": "The <total> of an order & its tax are wrong.\n" * 200}
+    return replace(
+        results,
+        graded=pa.table(columns, schema=results.graded.schema),
+        tasks=tuple(replace(task, prompts=prompts) for task in results.tasks),
+        transcripts=frozenset(names),
+        read_blob=lambda digest: patch,
+    )
 
 
 def big_sweep(agents: int, tasks: int, samples: int) -> SweepResults:

@@ -12,7 +12,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import pytest
+
 CHROMIUM = shutil.which("chromium")
+NEEDS_CHROMIUM = pytest.mark.skipif(
+    CHROMIUM is None and not os.environ.get("EVALPIPE_REQUIRE_CHROMIUM"), reason="there is no chromium"
+)
 _ASKED = ("document.documentElement.scrollWidth", "innerWidth", "getComputedStyle(document.body).backgroundColor")
 
 
@@ -26,6 +31,15 @@ class Rendered:
     background: str
     errors: tuple[str, ...]
     picture: bytes
+
+
+def check(found: Rendered, *, width: int, dark: bool) -> None:
+    """A page fetches nothing, has no error, is as wide as its window, and is dark or light as the reader asked."""
+    assert found.requests == ()
+    assert found.errors == ()
+    assert found.scroll_width <= found.window_width == width
+    shades = [int(part) for part in found.background.removeprefix("rgb(").removesuffix(")").split(",")]
+    assert (max(shades) < 64) if dark else (min(shades) > 192)
 
 
 class Browser:
@@ -69,12 +83,17 @@ class Browser:
         os.close(self._to)
         os.close(self._from)
 
-    def render(self, page: Path, *, width: int, height: int, dark: bool, full: bool = False) -> Rendered:
-        """Open a file in a window of that size (CSS pixels); `full` takes the whole page into the picture."""
+    def render(
+        self, page: Path, *, width: int, height: int, dark: bool, full: bool = False, paper: bool = False
+    ) -> Rendered:
+        """Open a file in a window of that size (CSS pixels); `full` takes the whole page into the picture.
+
+        With `paper` the page is laid out as for a printer.
+        """
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         self._call("Emulation.setDeviceMetricsOverride", metrics)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self._call("Emulation.setEmulatedMedia", {"features": [scheme]})
+        self._call("Emulation.setEmulatedMedia", {"media": "print" if paper else "", "features": [scheme]})
         self._events.clear()
         self._call("Page.navigate", {"url": page.as_uri()})
         while not any(event["method"] == "Page.loadEventFired" for event in self._events):
@@ -121,6 +140,11 @@ class Browser:
     def picture(self) -> bytes:
         """What the window shows, as a PNG."""
         return base64.b64decode(self._call("Page.captureScreenshot", {"format": "png"})["data"])
+
+    def pdf(self) -> bytes:
+        """The page that is open, printed on A4."""
+        paper = {"paperWidth": 8.27, "paperHeight": 11.69, "printBackground": True}
+        return base64.b64decode(self._call("Page.printToPDF", paper)["data"])
 
     def _call(self, method: str, parameters: dict[str, Any] | None = None) -> dict[str, Any]:
         self._last += 1

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from evalpipe.reports import SweepResults, summary
+from evalpipe.reports.task_pages import transcript_file
 from evalpipe.stages.gradings import grade_sample
 from evalpipe.stages.reporting import gather_results, write_report
 from evalpipe_tests.agents.adapters import ShellAgent
@@ -43,13 +46,13 @@ def test_transcripts_lie_beside_the_report_as_plain_text(frozen: TestBench) -> N
     row = _graded(frozen)
     folder = frozen.report_path("spring").parent
     page = write_report(frozen, folder, _gathered(frozen)).read_text()
-    link = f"transcripts/{row['transcript_sha256']}.txt"
+    link = transcript_file(row["transcript_sha256"])
     assert f'<a href="{link}">transcript</a>' in page
     assert b"<script>mended</script>" in (folder / link).read_bytes()
     assert (folder / link).read_bytes() == frozen.lake.blobs.get(row["transcript_sha256"])
     (folder / "transcripts" / "old.txt").write_text("of an attempt that is not in the report")
     write_report(frozen, folder, _gathered(frozen))
-    assert [path.name for path in (folder / "transcripts").iterdir()] == [f"{row['transcript_sha256']}.txt"]
+    assert [path.name for path in (folder / "transcripts").iterdir()] == [Path(link).name]
     frozen.lake.blobs.path(row["transcript_sha256"]).unlink()
     assert link not in write_report(frozen, folder, _gathered(frozen)).read_text()
     assert list((folder / "transcripts").iterdir()) == []

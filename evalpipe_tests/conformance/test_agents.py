@@ -23,7 +23,7 @@ from evalpipe.agents import (
     make_instance,
     run_attempt,
 )
-from evalpipe.agents.adapter import Assignment, ProgramSettings, SettingRefused
+from evalpipe.agents.adapter import Assignment, ProgramSettings
 from evalpipe.agents.aider import Aider
 from evalpipe.agents.attempt import AttemptFlag
 from evalpipe.agents.claude_code import ClaudeCode
@@ -389,8 +389,3 @@ def test_long_lines_and_bytes_that_are_not_utf8_pass(bench: Bench) -> None:
     noise = f"{_MEND}; head -c 300000 /dev/zero | tr '\\0' x; printf '\\377\\376\\n'"
     result = bench.attempt(bench.program.script(noise))
     assert result.outcome is AttemptOutcome.FINISHED, (result.detail, result.transcript[-3000:])
-
-
-def test_a_setting_that_a_program_has_not_is_refused_by_its_name(bench: Bench) -> None:
-    with pytest.raises(SettingRefused, match=r"leave (context_limit|temperature) out"):
-        bench.program.make(ProgramSettings("m", temperature=0.5, context_limit=1000))

@@ -48,7 +48,7 @@ def plan(
         from evalpipe.stages.reporting import gather_results
 
         bench = open_bench(workspace)
-        config = known_sweep(bench.workspace, pilot)
+        config = known_sweep(bench.workspace, pilot, even_archived=True)
         known = read_pilot(gather_results(bench, config, bench.workspace.load_agents().items))
     seconds = known.cost.seconds if known and minutes is None else minutes * 60 if minutes is not None else None
     measured = known.cost.price if known and price is None else price
@@ -149,7 +149,8 @@ def compare(workspace: Path | None, sweeps: tuple[str, ...], agents: tuple[str, 
 
     bench = open_bench(workspace)
     loaded = bench.workspace.load_agents().items
-    results = [gather_results(bench, known_sweep(bench.workspace, name), loaded) for name in sweeps]
+    configs = [known_sweep(bench.workspace, name, even_archived=True) for name in sweeps]
+    results = [gather_results(bench, config, loaded) for config in configs]
     try:
         found = compare_sweeps(results, agents)
     except NotComparable as error:

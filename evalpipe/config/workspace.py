@@ -118,6 +118,8 @@ class Workspace:
         problems: list[Problem] = []
         agents, providers = self.load_agents(), self.load_providers()
         for sweep in self.load_sweeps().items.values():
+            if sweep.archived:
+                continue  # its agents are in its manifests
             document = self._document(self.sweeps_dir / f"{sweep.name}.yaml")
             problems.extend(self._unknown_agents(sweep, document, agents.items))
             problems.extend(self._unbounded_agents(sweep, document, agents.items))

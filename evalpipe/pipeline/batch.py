@@ -14,6 +14,12 @@ from threading import Lock
 from typing import Any
 
 import dagster as dg
+from dagster._core.definitions.data_version import DATA_VERSION_TAG
+from dagster._core.execution.plan.execute_step import (
+    _build_data_version_tags,
+    _get_code_version,
+    _get_input_provenance_data,
+)
 
 from evalpipe.lake import DiskFullError
 from evalpipe.sandbox import DiskFull, EngineUnavailable, SandboxError
@@ -58,6 +64,7 @@ def run_batch(
     wanted = list(keys)
     batch = _Batch(bench, work, {RUN_LABEL: context.run.run_id})
     failed: dict[str, str] = {}
+    provenance = _provenance(context)
     with (
         bench.progress(context.asset_key.to_user_string(), len(wanted)) as advance,
         ThreadPoolExecutor(workers) as pool,
@@ -71,7 +78,7 @@ def run_batch(
                     key = running[done]
                     error = done.exception()
                     if error is None:
-                        _log_done(context, key, done.result())
+                        _log_done(context, key, done.result(), provenance)
                     elif isinstance(error, Exception):
                         failed[key] = _reason(error)
                         _log_failed(context, key, failed[key])
@@ -135,15 +142,22 @@ def _reason(error: Exception) -> str:
     return str(error) if own else f"{type(error).__name__}: {error}"
 
 
-def _log_done(context: dg.AssetExecutionContext, key: str, done: PartitionDone) -> None:
+def _log_done(context: dg.AssetExecutionContext, key: str, done: PartitionDone, provenance: Mapping[str, str]) -> None:
+    tags = {**provenance, DATA_VERSION_TAG: done.data_version}
     context.log_event(
-        dg.AssetMaterialization(
-            asset_key=context.asset_key,
-            partition=key,
-            metadata=done.metadata,
-            tags={"dagster/data_version": done.data_version},
-        )
+        dg.AssetMaterialization(asset_key=context.asset_key, partition=key, metadata=done.metadata, tags=tags)
     )
+
+
+def _provenance(context: dg.AssetExecutionContext) -> Mapping[str, str]:
+    """The tags by which Dagster tells later that a partition is stale: the asset's code version, and its inputs'.
+
+    Dagster gives them to its own events only. Without them a changed agent file made nothing stale.
+    """
+    step = context.get_step_execution_context()
+    inputs = _get_input_provenance_data(context.asset_key, step)
+    version = _get_code_version(context.asset_key, step)
+    return _build_data_version_tags(dg.DataVersion(""), version, inputs, data_version_is_user_provided=True)
 
 
 def _log_failed(context: dg.AssetExecutionContext, key: str, reason: str) -> None:

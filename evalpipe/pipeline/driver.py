@@ -283,12 +283,15 @@ def initialise_instance(workspace: Workspace) -> None:
         instance.upgrade()
 
 
-def known_sweep(workspace: Workspace, name: str) -> SweepConfig:
-    """The configuration of a sweep that can run, with every agent that it names there. Raises ConfigError."""
+def known_sweep(workspace: Workspace, name: str, *, even_archived: bool = False) -> SweepConfig:
+    """The configuration of a sweep that can run, with every agent that it names there. Raises ConfigError.
+
+    With `even_archived` also one that can be read only.
+    """
     sweep = workspace.load_sweep(name)
     file = workspace.shown(workspace.sweeps_dir / f"{name}.yaml")
     problems = [problem for problem in workspace.check_references() if problem.file == file]
-    if sweep.archived:
+    if sweep.archived and not even_archived:
         problems.append(
             Problem(file, "the sweep is archived; remove this line to work with it again", field="archived")
         )

@@ -18,6 +18,7 @@ from evalpipe.stages.calibrating import calibration_rows
 from evalpipe.stages.mining import stored_mining_funnel, stored_validation_funnel
 from evalpipe.stages.sweeps import (
     AgentSweep,
+    agents_as_run,
     find_agent_sweep,
     load_sweep_task_set,
     sample_keys,
@@ -29,10 +30,11 @@ from evalpipe.validation import ValidationClass
 def gather_results(bench: Workbench, sweep: SweepConfig, agents: dict[str, AgentConfig]) -> SweepResults:
     """Read the graded rows of a sweep's present configurations, with all that a report says about them.
 
-    Raises TaskSetError, ManifestError and LakeError; runs nothing.
+    An archived sweep is read as it was run the last time. Runs nothing. Raises TaskSetError, ManifestError, LakeError.
     """
     task_set = load_sweep_task_set(bench, sweep)
     repositories = sorted({task.repository for task in task_set.tasks.values()})
+    agents = agents_as_run(bench, sweep, task_set, agents)
     parts = [find_agent_sweep(bench, sweep, agents[name], task_set) for name in sweep.agents]
     calibration = [row for task_id in task_set.tasks for row in calibration_rows(bench, task_set, task_id)]
     graded = _graded(bench, parts, task_set)

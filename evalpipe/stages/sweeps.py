@@ -180,21 +180,59 @@ def find_agent_sweep(bench: Workbench, sweep: SweepConfig, agent: AgentConfig, t
     """What was run of an agent's part of a sweep as it is configured now; needs no sandbox.
 
     For each prompt mode the newest recorded manifest of the present configuration under which there are attempts; a
-    mode that was not run under it is left out. Raises ManifestError when a recorded manifest is damaged.
+    mode that was not run under it is left out. Of an archived sweep the newest one is taken, whatever the agent's file
+    says by now. Raises ManifestError when a recorded manifest is damaged.
     """
     manifests = {}
     for mode in map(PromptMode, sweep.modes):
-        folder = _manifest_folder(bench, sweep.name, agent.name, mode)
-        recorded = sorted((read_manifest(path) for path in folder.glob("*.json")), key=lambda item: item["created_at"])
-        for manifest in recorded:
+        for manifest in recorded_manifests(bench, sweep.name, agent.name, mode, task_set):
             environment = manifest["environment"]
             isolation = _Isolation(environment["sandbox"], environment["engine_version"], environment["network"])
-            present = _manifest(bench, sweep, agent, task_set, mode, isolation, manifest["run_id"]).to_json()
-            key = configuration_key(manifest)
-            # One that a run recorded and then could not begin would hide what was run before it.
-            if configuration_key(present) == key and bench.lake.has_any("agent_runs", sweep.name, agent.name, key):
+            if sweep.archived or configuration_key(manifest) == configuration_key(
+                _manifest(bench, sweep, agent, task_set, mode, isolation, manifest["run_id"]).to_json()
+            ):
                 manifests[mode] = manifest
     return AgentSweep(sweep, agent, task_set, manifests)
+
+
+def recorded_manifests(
+    bench: Workbench, sweep: str, agent: str, mode: PromptMode, task_set: LoadedTaskSet
+) -> list[dict[str, Any]]:
+    """The manifests over `task_set` under which there are attempts of an agent in a prompt mode, the oldest first.
+
+    Raises ManifestError when one is damaged.
+    """
+    folder = _manifest_folder(bench, sweep, agent, mode)
+    found = [
+        manifest
+        for manifest in map(read_manifest, folder.glob("*.json"))
+        if manifest["task_set"]["revision"] == task_set.record.revision
+        # One that a run recorded and then could not begin would hide what was run before it.
+        and bench.lake.has_any("agent_runs", sweep, agent, configuration_key(manifest))
+    ]
+    return sorted(found, key=lambda item: str(item["created_at"]))
+
+
+def agents_as_run(
+    bench: Workbench, sweep: SweepConfig, task_set: LoadedTaskSet, agents: Mapping[str, AgentConfig]
+) -> dict[str, AgentConfig]:
+    """The agents of a sweep as their files have them; of an archived one as its manifests do.
+
+    By then a file may be gone or stand for a newer model. Raises ConfigError for an agent that neither knows.
+    """
+    found = {}
+    for name in sweep.agents:
+        recorded = [
+            manifest
+            for mode in map(PromptMode, sweep.modes if sweep.archived else ())
+            for manifest in recorded_manifests(bench, sweep.name, name, mode, task_set)
+        ]
+        if recorded:
+            # Not checked: an older evalpipe may have recorded what a file must not say any more.
+            found[name] = AgentConfig.model_construct(**{**recorded[-1]["agent"], "name": name})
+        else:
+            found[name] = agents[name] if name in agents else bench.workspace.load_agent(name)
+    return found
 
 
 def record_manifests(

@@ -10,13 +10,13 @@ from typing import Any
 
 from evalpipe.manifest import describe_differences, differences
 from evalpipe.reports import wording
-from evalpipe.reports.comparisons import AGENT_ITSELF, LEVEL, RUN_ITSELF, Comparison
+from evalpipe.reports.comparisons import AGENT_ITSELF, RUN_ITSELF, Comparison
 from evalpipe.reports.findings import why_no_result
 from evalpipe.reports.records import SweepResults
 from evalpipe.reports.samples import collect_samples
 from evalpipe.reports.solved import SolvedBy, solved_by
 from evalpipe.stats.counts import TaskCount
-from evalpipe.stats.multiple import holm
+from evalpipe.stats.multiple import LEVEL, holm
 from evalpipe.stats.paired import PairedComparison, compare_paired
 from evalpipe.stats.power import pilot_detectable_difference
 

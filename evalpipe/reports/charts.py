@@ -15,7 +15,7 @@ _WIDTH, _HEIGHT = 360.0, 210.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34.0, 350.0, 14.0, 178.0
 # Series are told apart by dash and marker: one accent colour serves the light and the dark page.
 _DASHES = ("-", "--", ":", "-.")
-_MARKERS = "os^Dv*Px"
+_MARKERS = "os^Dv*Px<>hdp8"
 # A range is drawn from the first to the last, thick between the quartiles, with a dot at the median.
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -52,7 +52,7 @@ class CostPoint:
 def curves_svg(series: Sequence[tuple[str, Sequence[float]]], name: str, title: str) -> str:
     """Return rates over k = 1, 2, ... as an SVG element, one curve for each label."""
     with plot_style():
-        figure, axes = canvas(_WIDTH, _HEIGHT + 16 * len(series))
+        figure, axes = canvas(_WIDTH, _HEIGHT + 16 * len(series) + 4)
         most = max(len(values) for _, values in series)
         _rate_axis(axes)
         step = (_RIGHT - _LEFT - 20) / max(1, most - 1)
@@ -105,7 +105,7 @@ def bars_svg(bars: Sequence[Bar], name: str, title: str) -> str:
 def cost_svg(points: Sequence[CostPoint], name: str, title: str) -> str:
     """Return cost per attempt against pass@1, each with its interval, as an SVG element."""
     with plot_style():
-        figure, axes = canvas(_WIDTH, _HEIGHT + 16 * len(points))
+        figure, axes = canvas(_WIDTH, _HEIGHT + 16 * len(points) + 4)
         _rate_axis(axes)
         most = max(max(point.cost, *_ends(point.cost_interval)) for point in points) * 1.05 or 1.0
         start, room = _LEFT + 10, _RIGHT - _LEFT - 30
@@ -177,6 +177,7 @@ def _look(number: int) -> dict[str, Any]:
 
 
 def _legend(axes: Axes, number: int, label: str, look: dict[str, Any]) -> None:
-    y = _HEIGHT + 16 * number - 4
-    axes.plot([_LEFT, _LEFT + 22], [y - 4, y - 4], color=ACCENT, linewidth=1.6, **look)
+    y = _HEIGHT + 16 * number
+    ends = [_LEFT + 11] if look["linestyle"] == "none" else [_LEFT, _LEFT + 22]
+    axes.plot(ends, [y - 4] * len(ends), color=ACCENT, linewidth=1.6, **look)
     axes.text(_LEFT + 30, y, label, color=INK, fontsize=10)

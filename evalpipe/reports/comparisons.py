@@ -8,11 +8,10 @@ from evalpipe.reports import wording
 from evalpipe.reports.findings import Caution, Finding
 from evalpipe.reports.records import AgentInfo, SweepResults
 from evalpipe.reports.samples import Samples
-from evalpipe.stats.multiple import holm
+from evalpipe.stats.multiple import LEVEL, holm
 from evalpipe.stats.paired import PairedComparison, compare_paired
 from evalpipe.stats.power import pilot_detectable_difference
 
-LEVEL = 0.05
 # What tells two runs apart, and what the agent is; every other field is how the two were treated.
 RUN_ITSELF = ("run_id", "created_at", "probe", "agent_images")
 AGENT_ITSELF = (

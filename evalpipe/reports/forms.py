@@ -22,7 +22,7 @@ from evalpipe.reports.markdown import escaped, markdown_table, scoreboard_markdo
 from evalpipe.reports.records import SweepResults
 from evalpipe.reports.scoreboard import category_table, comparison_table, scoreboard_table
 from evalpipe.reports.text_table import TextTable
-from evalpipe.reports.usage import price_note, usage_table
+from evalpipe.reports.usage import not_measured_note, price_note, usage_table
 
 # What a spreadsheet would run as a formula.
 _FORMULA = re.compile(r"^[=+\-@\t\r]")
@@ -54,7 +54,8 @@ def report_markdown(results: SweepResults) -> str:
     for name in ("solved_by", "categories", "prompt_gap", "cutoffs", "usage", "excluded"):
         if name in tables:
             parts += [f"## {name.replace('_', ' ').capitalize()}", markdown_table(tables[name])]
-    return "\n\n".join([*parts, escaped(price_note(results.prices))]) + "\n"
+    note = f"{price_note(results.prices)} {not_measured_note(analyse(results).usage)}".rstrip()
+    return "\n\n".join([*parts, escaped(note)]) + "\n"
 
 
 def table_files(results: SweepResults) -> dict[str, bytes]:

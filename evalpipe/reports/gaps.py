@@ -7,11 +7,10 @@ from evalpipe.reports.records import SweepResults
 from evalpipe.reports.samples import Samples
 from evalpipe.reports.text_table import TextTable
 from evalpipe.stats.gaps import PromptGap, difference_of_gaps, prompt_gap
-from evalpipe.stats.multiple import holm
+from evalpipe.stats.multiple import LEVEL, holm
 from evalpipe.stats.paired import PairedComparison
 
 ORIGINAL, TERSE = "original", "terse"
-LEVEL = 0.05
 
 
 @dataclass(frozen=True, slots=True)

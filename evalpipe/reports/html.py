@@ -37,7 +37,7 @@ from evalpipe.reports.scoreboard import (
 from evalpipe.reports.solved import solved_by, solved_rows, solved_table
 from evalpipe.reports.task_pages import task_sections
 from evalpipe.reports.text_table import TextTable
-from evalpipe.reports.usage import price_note, usage_table
+from evalpipe.reports.usage import not_measured_note, price_note, usage_table
 
 # A report over 500 tasks and 10 agents must stay a file that opens at once.
 _SIGNS_SHOWN = 500
@@ -63,7 +63,7 @@ def html_report(results: SweepResults) -> str:
         solved=pair_table(analysis),
         gaps=gap_table(analysis.gaps, analysis.gap_differences),
         usage=usage_table(analysis.usage, results.prices),
-        price_note=price_note(results.prices),
+        usage_note=f"{price_note(results.prices)} {not_measured_note(analysis.usage)}".rstrip(),
         cutoffs=cutoff_table(analysis.cutoffs),
         outcomes=outcome_table(analysis),
         review=review_table(analysis, _SIGNS_SHOWN),

@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 from evalpipe.reports import wording
 from evalpipe.reports.records import SweepResults
 from evalpipe.reports.samples import collect_samples
+from evalpipe.stats.multiple import LEVEL
 from evalpipe.stats.planning import ASSUMED_SPREAD, Spread, pilot_spread, planned_difference, tasks_needed
 
-LEVEL = 0.05
 _DIFFERENCES = (0.05, 0.10, 0.15, 0.20)
 
 

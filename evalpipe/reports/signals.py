@@ -7,6 +7,7 @@ from evalpipe.reports.findings import Caution, Finding
 from evalpipe.reports.records import SweepResults
 from evalpipe.reports.samples import Samples
 from evalpipe.stats.discrimination import TaskDiscrimination, TaskSignal, discriminate
+from evalpipe.stats.multiple import LEVEL
 
 _WHAT = {
     TaskSignal.SATURATED: (Caution.SATURATED_TASKS, "solved by every agent in every sample and rank nobody"),
@@ -31,7 +32,9 @@ def signal_cautions(signals: Mapping[str, TaskDiscrimination]) -> list[Finding]:
         if tasks:
             share = f"{len(tasks)} of {wording.count(len(signals), 'task')}"
             found.append(Finding(reason, f"{share} {text} ({wording.listed(tasks)})"))
-    suspect = [task for task, one in signals.items() if one.item_rest is not None and one.item_rest < 0]
+    # Every second task of agents that are alike has a correlation below zero.
+    level = LEVEL / max(1, len(signals))
+    suspect = [task for task, one in signals.items() if one.suspect_p is not None and one.suspect_p <= level]
     if suspect:
         text = f"solved more by agents that solve less of the rest, so to be looked at: {wording.listed(suspect)}"
         found.append(Finding(Caution.SUSPECT_TASKS, text))

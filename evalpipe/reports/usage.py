@@ -128,7 +128,7 @@ def _looked_up(keys: "pa.ChunkedArray[Any]", values: Mapping[str, int]) -> "pa.C
 
 
 def usage_table(rows: tuple[UsageRow, ...], prices: Prices) -> TextTable:
-    """Return medians with quartiles; costs in the currency of the sweep."""
+    """Return medians with quartiles; costs in the currency of the sweep. What nobody measured has no column."""
     currency = wording.plain(prices.currency, 10)
     header = (
         "agent",
@@ -144,7 +144,23 @@ def usage_table(rows: tuple[UsageRow, ...], prices: Prices) -> TextTable:
         "lines / reference's",
         "edited tests",
     )
-    return TextTable(header, tuple(_cells(row) for row in rows), numeric=frozenset(range(2, len(header))))
+    cells = [_cells(row) for row in rows]
+    shown = [place for place in range(len(header)) if any(row[place] != NOT_MEASURED for row in cells) or not rows]
+    return TextTable(
+        tuple(header[place] for place in shown),
+        tuple(tuple(row[place] for place in shown) for row in cells),
+        numeric=frozenset(range(2, len(shown))),
+    )
+
+
+def not_measured_note(rows: tuple[UsageRow, ...]) -> str:
+    """Return in a sentence what was measured of no attempt; nothing when all was measured of some."""
+    names = [
+        name.removeprefix("attempt_").replace("_", " ")
+        for name in MEASURES
+        if not any(row.measures[name] for row in rows)
+    ]
+    return f"Not measured of any attempt: {', '.join(names)}." if rows and names else ""
 
 
 def price_note(prices: Prices) -> str:

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from scipy import stats
+
 from evalpipe.stats.counts import TaskCount
 
 # Twelve of twelve leave a true rate of .74 or more (Clopper-Pearson); four of four would leave .40.
@@ -27,8 +29,9 @@ class TaskDiscrimination:
     """One task over all agents.
 
     `spread` is the largest minus the smallest rate of an agent. `item_rest` is the correlation of an agent's rate on
-    this task with its mean on the others: negative ones make a task suspect. None with fewer than five agents, or
-    where nothing varies.
+    this task with its mean on the others: negative ones make a task suspect. `suspect_p` is its one-sided p value, of
+    agents whose rate on the task has nothing to do with the rest. Both are None with fewer than five agents, or where
+    nothing varies.
     """
 
     signal: TaskSignal
@@ -36,6 +39,7 @@ class TaskDiscrimination:
     samples: int
     spread: float
     item_rest: float | None
+    suspect_p: float | None
 
 
 def discriminate(agents: Sequence[Mapping[str, TaskCount]]) -> dict[str, TaskDiscrimination]:
@@ -51,12 +55,14 @@ def _of_task(task: str, agents: Sequence[Mapping[str, TaskCount]], sums: Sequenc
     rates = [counts[task].rate for counts, _ in graded]
     passes = sum(counts[task].passes for counts, _ in graded)
     samples = sum(counts[task].samples for counts, _ in graded)
+    item_rest = _item_rest(rates, [(total, len(counts)) for counts, total in graded])
     return TaskDiscrimination(
         signal=_signal(passes, samples),
         passes=passes,
         samples=samples,
         spread=max(rates) - min(rates),
-        item_rest=_item_rest(rates, [(total, len(counts)) for counts, total in graded]),
+        item_rest=item_rest,
+        suspect_p=None if item_rest is None else _lower_tail(item_rest, len(rates)),
     )
 
 
@@ -74,6 +80,12 @@ def _item_rest(rates: Sequence[float], all_tasks: Sequence[tuple[float, int]]) -
         return None
     rests = [(total - rate) / (number - 1) for rate, (total, number) in zip(rates, all_tasks, strict=True)]
     return _correlation(rates, rests)
+
+
+def _lower_tail(correlation: float, number: int) -> float:
+    """The chance of so low a correlation of two unrelated normal variables, r·sqrt((n-2)/(1-r²)) as Student's t."""
+    room = max(1e-12, 1 - correlation * correlation)
+    return float(stats.t.cdf(correlation * math.sqrt((number - 2) / room), number - 2))
 
 
 def _correlation(left: Sequence[float], right: Sequence[float]) -> float | None:

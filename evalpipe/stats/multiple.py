@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 
+# Of every family of tests: the chance that any of them errs.
+LEVEL = 0.05
+
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return Holm-adjusted p values in the order given (family-wise error, any dependence).

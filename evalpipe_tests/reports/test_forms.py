@@ -55,7 +55,7 @@ def test_the_markdown_has_the_decision_the_answer_and_the_tables() -> None:
     assert text.startswith("# Which agent do we licence")
     assert "## Prompt gap" in text
     assert "## Usage" in text
-    assert "not measured" in text
+    assert "Not measured of any attempt" in text
 
 
 def test_every_table_is_there_as_parquet_and_csv_with_the_same_cells() -> None:

@@ -14,7 +14,7 @@ from evalpipe.reports.gaps import gap_table
 from evalpipe.reports.plan import AttemptCost, read_pilot
 from evalpipe.reports.records import Prices, SweepResults
 from evalpipe.reports.solved import solved_by
-from evalpipe.reports.usage import changed_lines, price_note, spread, usage_table
+from evalpipe.reports.usage import changed_lines, not_measured_note, price_note, spread, usage_table
 from evalpipe.stats.counts import TaskCount
 from evalpipe_tests.reports.sweeps import BROAD, STEADY, SweepBuilder, graded_row, manifest, rows_of, two_agents
 
@@ -70,10 +70,13 @@ def test_tasks_are_named_by_who_solves_them_in_most_samples() -> None:
 
 def test_what_was_not_measured_is_said_and_never_zero() -> None:
     analysis = analyse(two_agents())
-    row = usage_table(analysis.usage, Prices()).rows[0]
-    assert row[:4] == ("steady", "original", "72", "12 (12 to 12)")
-    assert set(row[4:11]) == {"not measured"}
-    assert row[11] == "0"
+    table = usage_table(analysis.usage, Prices())
+    assert table.header == ("agent", "mode", "attempts", "seconds", "edited tests")
+    assert table.rows[0] == ("steady", "original", "72", "12 (12 to 12)", "0")
+    note = not_measured_note(analysis.usage)
+    assert note == ("Not measured of any attempt: model calls, input tokens, cached input tokens, output tokens, cost.")
+    assert note in html_report(two_agents())
+    assert note in report_markdown(two_agents())
     assert all(found is None for name, found in analysis.usage[0].measures.items() if name != "attempt_seconds")
 
 
@@ -100,8 +103,8 @@ def test_costs_are_given_in_the_currency_of_the_sweep_at_its_rate() -> None:
     results = builder.build()
     analysis = analyse(results)
     table = usage_table(analysis.usage, results.prices)
-    assert table.header[8:10] == ("cost, EUR", "cost per resolved, EUR")
-    assert table.rows[0][8:10] == ("1.00 (1.00 to 1.00)", "1.33")
+    assert table.header[4:6] == ("cost, EUR", "cost per resolved, EUR")
+    assert table.rows[0][4:6] == ("1.00 (1.00 to 1.00)", "1.33")
     note = "Costs are in EUR, at 0.5 for one US dollar, prices of <eu>."
     assert price_note(results.prices) == note
     assert price_note(Prices()) == "Costs are in USD, as providers bill them."

@@ -43,6 +43,13 @@ def test_item_rest_needs_five_agents_and_something_that_varies() -> None:
 def test_a_task_that_strong_agents_fail_is_suspect() -> None:
     found = discriminate(_agents(*[[4 - number, number, number] for number in range(5)]))
     assert found["t0"].item_rest == pytest.approx(-1)
+    assert found["t0"].suspect_p == pytest.approx(0, abs=1e-6)
+
+
+def test_how_suspect_a_task_is_equals_scipy() -> None:
+    found = discriminate(_agents([4, 4], [3, 2], [1, 1], [0, 0], [2, 3], [0, 4]))["t0"]
+    oracle = stats.pearsonr([4, 3, 1, 0, 2, 0], [4, 2, 1, 0, 3, 4], alternative="less")
+    assert (found.item_rest, found.suspect_p) == pytest.approx((oracle.statistic, oracle.pvalue))
 
 
 def test_a_task_that_only_some_agents_were_graded_on() -> None:

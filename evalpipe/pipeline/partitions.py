@@ -13,6 +13,11 @@ from evalpipe.tasks import LoadedTaskSet
 RANGE_START = "dagster/asset_partition_range_start"
 RANGE_END = "dagster/asset_partition_range_end"
 
+RUN_S = 5 * 3600
+"""Seconds that the partitions of one run may take by their limits: dagster.yaml ends a run after six hours."""
+_MOST_IN_A_RUN = 200
+"""To start a run costs some seconds; beyond this many partitions that is nothing."""
+
 _KEY = re.compile(r"[A-Za-z0-9_.-]{1,120}")
 
 # Mining adds candidates and nothing deletes them: Dagster keeps the events of a deleted key, and would show them
@@ -47,6 +52,11 @@ def sample_partitions(sweep: SweepConfig, tasks: dg.StaticPartitionsDefinition) 
     """Task by sample of a sweep; a sample's key carries its prompt mode."""
     samples = dg.StaticPartitionsDefinition(checked_keys(sample_names(sweep)))
     return dg.MultiPartitionsDefinition({"sample": samples, "task": tasks})
+
+
+def partitions_of_a_run(timeout_s: float) -> int:
+    """How many partitions one run of a backfill takes, each of which may take `timeout_s`, one after the other."""
+    return max(1, min(_MOST_IN_A_RUN, int(RUN_S // timeout_s)))
 
 
 def samples_between(sweep: SweepConfig, task_set: LoadedTaskSet, keys: Collection[SampleKey]) -> dict[str, str]:

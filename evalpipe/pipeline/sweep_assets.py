@@ -15,7 +15,7 @@ from evalpipe.pipeline.batch import BatchResults, PartitionDone, PartitionFailed
 from evalpipe.pipeline.history_assets import Bench
 from evalpipe.pipeline.jobs import dagster_name
 from evalpipe.pipeline.metadata import attempt_metadata, columns_of, verdict_metadata
-from evalpipe.pipeline.partitions import sample_partitions
+from evalpipe.pipeline.partitions import partitions_of_a_run, sample_partitions
 from evalpipe.pipeline.task_set_assets import TaskSetAssets
 from evalpipe.sandbox import DiskFull
 from evalpipe.stages.agent_programs import adapter_for, installed_program
@@ -27,11 +27,6 @@ from evalpipe.stages.gradings import grade_sample
 from evalpipe.stages.model_access import open_model_access
 from evalpipe.stages.probing import ProbeFailed, probe_images, probe_records
 from evalpipe.stages.sweeps import AgentSweep, SampleChoice, SampleKey, open_agent_sweep, record_manifests
-
-# Two different sizes: stages with equal partitions and equal policies share a run, and then one failed attempt
-# would stop the grading of its whole batch.
-ATTEMPT_BATCH = 25
-GRADING_BATCH = 50
 
 REGRADED_FROM = "evalpipe/regraded_from"
 """On a run that grades again what was graded before this time (ISO 8601, UTC)."""
@@ -62,6 +57,11 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
     """The two assets of one agent in one sweep: agent_runs and graded_results, partitioned by task and sample."""
     partitions = sample_partitions(sweep, of_set.tasks)
     group = group_of(sweep.name, agent.name)
+    attempts_of_a_run = partitions_of_a_run(sweep.limits.timeout_s)
+    grades_of_a_run = partitions_of_a_run(max(limits_of(task).timeout_s for task in of_set.task_set.tasks.values()))
+    # Two different sizes: stages with equal partitions and equal policies share a run, and then one failed attempt
+    # would stop the grading of its whole batch.
+    grades_of_a_run += grades_of_a_run == attempts_of_a_run
 
     @dg.asset(
         key=[sweep.name, agent.name, "agent_runs"],
@@ -69,7 +69,7 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
         kinds={"docker", "parquet"},
         partitions_def=partitions,
         deps=[of_set.frozen, of_set.calibration],
-        backfill_policy=dg.BackfillPolicy.multi_run(ATTEMPT_BATCH),
+        backfill_policy=dg.BackfillPolicy.multi_run(attempts_of_a_run),
         code_version=digest(agent),
         output_required=False,
         pool=f"agent_{agent.name}",
@@ -105,7 +105,7 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
         kinds={"docker", "parquet"},
         partitions_def=partitions,
         deps=[agent_runs],
-        backfill_policy=dg.BackfillPolicy.multi_run(GRADING_BATCH),
+        backfill_policy=dg.BackfillPolicy.multi_run(grades_of_a_run),
         output_required=False,
         pool="boxes",
         metadata=columns_of("graded_results"),

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from ruamel.yaml import YAML
 
 from evalpipe.config import Workspace
 from evalpipe.lake import SCHEMAS, write_atomically
 from evalpipe.pipeline.assembly import build_definitions
+from evalpipe.pipeline.partitions import partitions_of_a_run
 from evalpipe.tasks import TaskWithPatches, freeze, load_task_set
 from evalpipe_tests.pipeline.stations import Walk
 from evalpipe_tests.pipeline.workspaces import TinyWorkspace
@@ -124,6 +126,12 @@ def test_the_two_stages_of_an_agent_never_share_a_run(repository_workspace: Work
     assert grades is not None
     assert attempts.max_partitions_per_run is not None
     assert attempts.max_partitions_per_run != grades.max_partitions_per_run
+
+
+def test_a_run_is_not_longer_than_dagster_lets_one_be_and_not_shorter_than_its_start_is_worth() -> None:
+    longest_s = YAML(typ="safe").load(TOP / "dagster.yaml")["run_monitoring"]["max_runtime_seconds"]
+    assert [partitions_of_a_run(seconds) for seconds in (1, 120, 900, 20_000)] == [200, 150, 20, 1]
+    assert 900 * partitions_of_a_run(900) < longest_s
 
 
 def test_the_jobs_schedules_and_checks_of_this_repository(repository_workspace: Workspace) -> None:

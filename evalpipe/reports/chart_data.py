@@ -77,7 +77,9 @@ def taken_ranges(analysis: Analysis, column: str) -> list[RangeRow]:
             values = mine.filter(pc.equal(mine["resolved"], pa.scalar(resolved)))[column].drop_null().to_numpy()
             if values.size:
                 spread = np.quantile(values, QUANTILES).tolist()
-                found.append(RangeRow(label, f"{spread[2]:,.0f} ({wording.count(values.size, 'attempt')})", spread))
+                found.append(
+                    RangeRow(label, f"{wording.amount(spread[2])} ({wording.count(values.size, 'attempt')})", spread)
+                )
         if found:
             rows += [RangeRow(_label(analysis, row)), *found]
     return rows

@@ -39,7 +39,7 @@ def scoreboard_text(results: SweepResults) -> str:
         lines += ["", "To be read by a person:", *aligned(review_table(analysis, _SIGNS_SHOWN))]
     if analysis.cautions:
         lines += ["", "What limits this:", *(f"  - {finding.text}" for finding in analysis.cautions)]
-    return "\n".join([*lines, "", INTERVAL_NOTE, f"Tasks: {provenance(results)}."])
+    return "\n".join([*lines, "", INTERVAL_NOTE, f"{provenance(results)}."])
 
 
 def funnel_text(mining: Sequence[tuple[str, int]], validation: Sequence[tuple[str, int]]) -> str:

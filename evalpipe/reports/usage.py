@@ -4,7 +4,7 @@ All attempts that count are in, resolved or not. What was not measured is None, 
 dollars and given in the currency of the sweep.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -171,8 +171,8 @@ def price_note(prices: Prices) -> str:
 
 
 def _cells(row: UsageRow) -> tuple[str, ...]:
-    shown = [_quartiles(row.measures[name], 2 if name == "cost" else 0) for name in MEASURES]
-    resolved_cost = NOT_MEASURED if row.cost_per_resolved is None else f"{row.cost_per_resolved:,.2f}"
+    shown = [_quartiles(row.measures[name], _money if name == "cost" else wording.amount) for name in MEASURES]
+    resolved_cost = NOT_MEASURED if row.cost_per_resolved is None else _money(row.cost_per_resolved)
     if row.mean_cost and not row.resolved:
         resolved_cost = "nothing resolved"
     return (
@@ -181,16 +181,19 @@ def _cells(row: UsageRow) -> tuple[str, ...]:
         str(row.attempts),
         *shown,
         resolved_cost,
-        _quartiles(row.lines, 1),
+        _quartiles(row.lines, wording.amount),
         str(row.edited_tests),
     )
 
 
-def _quartiles(found: Spread | None, digits: int) -> str:
+def _quartiles(found: Spread | None, shown: Callable[[float], str]) -> str:
     if found is None:
         return NOT_MEASURED
-    low, median, high = (f"{value:,.{digits}f}" for value in (found.low, found.median, found.high))
-    return f"{median} ({low} to {high})"
+    return f"{shown(found.median)} ({shown(found.low)} to {shown(found.high)})"
+
+
+def _money(value: float) -> str:
+    return f"{value:,.2f}"
 
 
 def changed_lines(patch: bytes) -> int:

@@ -86,6 +86,11 @@ def p_value(value: float) -> str:
     return "p < 0.001" if value < 0.001 else f"p = {value:.3f}" if value < 0.1 else f"p = {value:.2f}"
 
 
+def amount(value: float) -> str:
+    """Return an amount of anything with two or three digits, whole from ten on."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}" if value >= 1 else f"{value:.2g}"
+
+
 def count(number: int, noun: str) -> str:
     return f"{number} {noun if number == 1 else noun + 's'}"
 

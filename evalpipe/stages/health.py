@@ -13,12 +13,13 @@ from evalpipe.config import SweepConfig
 from evalpipe.history import HistoryError
 from evalpipe.manifest import describe_differences, differences
 from evalpipe.reports import SweepResults
-from evalpipe.reports.comparisons import AGENT_ITSELF, LEVEL
+from evalpipe.reports.comparisons import AGENT_ITSELF
 from evalpipe.reports.samples import Samples
 from evalpipe.reports.signals import task_signals
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.task_set_checks import check_task_set
 from evalpipe.stats.discrimination import TaskSignal
+from evalpipe.stats.multiple import LEVEL
 from evalpipe.stats.planning import ASSUMED_SPREAD, planned_difference, tasks_needed
 from evalpipe.tasks import LoadedTaskSet, hidden_paths
 

@@ -10,6 +10,7 @@ import pytest
 from evalpipe_tests.demo.expectations import expected_changes, expected_resolved, expected_tip
 from evalpipe_tests.history.builder import git
 from evalpipe_tests.pipeline.demos import Demo
+from evalpipe_tests.reports.browser import NEEDS_CHROMIUM, Browser, check
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -77,6 +78,20 @@ def test_the_mark_provisional_stands_in_every_form_of_the_report(demo: Demo) -> 
     html = (demo.tiny.lake / "reports/demo/report.html").read_text(encoding="utf-8")
     assert "provisional" in html.lower()
     assert "scripted" in html
+
+
+@NEEDS_CHROMIUM
+def test_the_report_opens_in_a_browser_on_a_desk_and_on_a_phone(demo: Demo, tmp_path: Path) -> None:
+    report = demo.tiny.lake / "reports/demo/report.html"
+    with Browser(tmp_path / "profile") as browser:
+        for width, height in ((1280, 900), (390, 844)):
+            for dark in (False, True):
+                check(browser.render(report, width=width, height=height, dark=dark), width=width, dark=dark)
+        assert "Which of the two scripted agents" in browser.text()
+        linked = browser.evaluate("[...document.querySelectorAll('a')].map(one => one.href)")
+    transcripts = {Path(link.removeprefix("file://")) for link in linked if link.endswith(".txt")}
+    assert transcripts
+    assert all(path.is_file() for path in transcripts)
 
 
 def test_a_second_demo_opens_no_box_and_makes_no_attempt(demo: Demo) -> None:

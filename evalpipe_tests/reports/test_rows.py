@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from markupsafe import escape
 
-from evalpipe.reports import html_report, summary
+from evalpipe.reports import html_report, summary, wording
 from evalpipe.reports.analysis import analyse
 from evalpipe.reports.cutoffs import cutoff_table
 from evalpipe.reports.findings import Caution
@@ -119,6 +119,13 @@ def test_a_cost_that_is_known_of_some_attempts_only_gives_no_cost_per_resolved_t
     row = graded_row("steady", "demo-000", "original-1", resolved=True, attempt=0, cost_usd=1.0)
     (found,) = analyse(SweepBuilder({"steady": STEADY}, rows=[row]).build()).usage
     assert found.cost_per_resolved is None
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0, "0"), (0.0567, "0.057"), (1.25, "1.2"), (9.96, "10.0"), (12.4, "12"), (54321.0, "54,321")]
+)
+def test_amounts_have_the_digits_that_they_need(value: float, text: str) -> None:
+    assert wording.amount(value) == text
 
 
 def test_the_spread_of_nothing_is_nothing() -> None:

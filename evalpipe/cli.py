@@ -21,7 +21,7 @@ import click
 from evalpipe import console
 from evalpipe.cli_attempts import attempts, run
 from evalpipe.cli_issues import issues
-from evalpipe.cli_operations import lake, sweep
+from evalpipe.cli_operations import gate, lake, sweep
 from evalpipe.cli_results import compare, plan, report
 from evalpipe.cli_tasks import freeze, prompts, tasks
 from evalpipe.cli_workspace import (
@@ -274,6 +274,7 @@ def ui(workspace: Path | None, port: int) -> None:
 cli.add_command(attempts)
 cli.add_command(compare)
 cli.add_command(freeze)
+cli.add_command(gate)
 cli.add_command(issues)
 cli.add_command(lake)
 cli.add_command(plan)

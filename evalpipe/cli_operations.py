@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalpipe import console
-from evalpipe.cli_workspace import FAILED, open_bench
+from evalpipe.cli_workspace import FAILED, WRONG_USE, fail, open_bench, open_driver, open_sweep
 
 if TYPE_CHECKING:
     from evalpipe.stages.lake_verification import LakeReport
@@ -40,6 +40,40 @@ def new(workspace: Path | None, name: str, earlier: str) -> None:
     step = f"evalpipe plan {name}" if is_frozen else f"evalpipe freeze {name}"
     console.note(f"next: check agents, cutoffs and comparisons in it, then `{step}`")
     console.note(f"`archived: true` in data/sweeps/{earlier}.yaml takes {earlier} out of the UI and keeps its results")
+
+
+@click.command()
+@click.argument("sweep")
+@click.option("--agent", required=True, metavar="NAME", help="The agent whose file or surroundings have changed.")
+@click.option("--tasks", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many tasks.")
+@click.option("--samples", type=click.IntRange(min=1), default=2, show_default=True, help="Attempts at each task.")
+@click.option("--label", help="Keeps attempts apart, as the number of a pipeline does; the same label goes on.")
+@_as_json
+@click.pass_obj
+def gate(
+    workspace: Path | None, sweep: str, agent: str, tasks: int, samples: int, label: str | None, as_json: bool
+) -> None:
+    """Run an agent again on tasks of SWEEP that it solved on every sample, and say whether it solves fewer now.
+
+    Ends with 1 when the drop is more than chance by the paired test, or when nothing could be measured. Attempts lie
+    beside those of the sweep, and are made once for each state of the agent's file and each label.
+    """
+    from evalpipe.config.values import SLUG_RULE, is_slug
+    from evalpipe.pipeline.gate import run_gate
+    from evalpipe.stages.gate import GateVerdict, gate_document, gate_result, gate_sweep, gate_tasks, gate_text
+
+    if label is not None and not is_slug(label):
+        fail(f"{label!r} cannot be a label; use {SLUG_RULE}", WRONG_USE)
+    bench, config, _ = open_sweep(workspace, sweep, [agent])
+    chosen = gate_tasks(bench, config, agent, tasks)
+    own = gate_sweep(config, agent, samples, label)
+    for reason in run_gate(open_driver(bench), own, list(chosen.before)):
+        console.note(f"note: {reason}")
+    result = gate_result(bench, own, bench.workspace.load_agent(agent), chosen)
+    document, text = gate_document(own, chosen, result), gate_text(own, chosen, result)
+    click.echo(json.dumps(document, allow_nan=False) if as_json else text)
+    if result.verdict is GateVerdict.DROPPED:
+        sys.exit(FAILED)
 
 
 @click.group()

@@ -79,3 +79,48 @@ def test_the_next_sweep_is_written_once_and_the_next_step_named(copied: Copied, 
     again = tiny.call("sweep", "new", "next", "--from", "small")
     assert (again.code, again.out) == (2, "")
     assert "is not overwritten" in again.err
+
+
+def test_a_gate_runs_what_was_always_solved_again_and_keeps_the_sweeps_rows(
+    copied: Copied, finished: Walk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evalpipe.stages.gate.least_discordant_tasks", lambda _: 1)
+    tiny = copied(finished)
+    rows = {path: path.read_bytes() for path in (tiny.lake / "agent_runs" / "small").rglob("[!.]*.parquet")}
+    script = tiny.root / "data/half/script.json"
+    script.write_text(script.read_text().replace('["two.patch"]', "[null]"))  # it solves nothing from now on
+    begun = tiny.gate.begun()
+    asked = ("gate", "small", "--agent", "half", "--samples", "2", "--json")
+    found = tiny.succeed(*asked).json()
+    assert found["verdict"] == "held"  # one task is too few for the paired test
+    assert list(found["tasks"].values()) == [{"before": "2/2", "now": "0/2"}]
+    assert (found["always_solved"], found["difference"], found["lost"]) == (1, -1.0, [])
+    assert any(line.startswith("agent.scaffold_version") for line in found["changes"])
+    assert {path: path.read_bytes() for path in rows} == rows
+    # Made once for a state of the agent's file, and again under a label.
+    made = sorted(path for path in (tiny.lake / "agent_runs").glob("small.gate*/**/*.parquet"))
+    assert tiny.succeed(*asked).json() == found
+    assert sorted((tiny.lake / "agent_runs").glob("small.gate*/**/*.parquet")) == made
+    assert len(made) == 2
+    tiny.succeed(*asked, "--label", "pr-7")
+    assert len(list((tiny.lake / "agent_runs").glob("small.gate-pr-7/**/*.parquet"))) == 2
+    assert tiny.gate.begun() == begun  # it changes nothing in any box
+
+
+def test_a_gate_ends_with_1_when_it_drops_and_when_it_cannot_tell(
+    copied: Copied, finished: Walk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny = copied(finished)
+    few = tiny.call("gate", "small", "--agent", "reference")
+    assert (few.code, few.out) == (1, "")
+    assert "fewer than 6" in few.err
+    wrong = tiny.call("gate", "small", "--agent", "reference", "--label", "a b")
+    assert (wrong.code, wrong.out) == (2, "")
+    monkeypatch.setattr("evalpipe.stages.gate.least_discordant_tasks", lambda _: 1)
+    monkeypatch.setattr("evalpipe.stages.gate.LEVEL", 1.0)
+    script = tiny.root / "data/half/script.json"
+    script.write_text(script.read_text().replace('["two.patch"]', "[null]"))
+    done = tiny.call("gate", "small", "--agent", "half", "--samples", "1")
+    assert done.code == 1
+    assert "small.gate, half: dropped" in done.out
+    assert "Traceback" not in done.err

@@ -8,7 +8,16 @@ import pyarrow as pa
 
 from evalpipe.lake.schemas import GRADED_RESULTS
 from evalpipe.reports.records import SweepResults
-from evalpipe_tests.reports.sweeps import EMPTY, REFERENCE, SweepBuilder, agent, graded_row, manifest, task
+from evalpipe_tests.reports.sweeps import (
+    EMPTY,
+    REFERENCE,
+    SweepBuilder,
+    agent,
+    calibration,
+    graded_row,
+    manifest,
+    task,
+)
 
 
 def graded_rows(agents: list[str], tasks: int, samples: int, seed: int = 7) -> pa.Table:
@@ -64,6 +73,7 @@ def full_sweep(agents: int, tasks: int, samples: int) -> SweepResults:
         graded=pa.table(columns, schema=results.graded.schema),
         tasks=tuple(replace(task, prompts=prompts) for task in results.tasks),
         transcripts=frozenset(names),
+        calibration=calibration([task.task_id for task in results.tasks]),
         read_blob=lambda digest: patch,
     )
 

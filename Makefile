@@ -38,6 +38,7 @@ bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks.validation
 	$(BIN)/python -m benchmarks.reports
 	$(BIN)/python -m benchmarks.gateway
+	$(BIN)/python -m benchmarks.attempts
 
 # Every case of the real agents' programs in containers, each of which starts one: about 15 minutes.
 test-agents: $(INSTALLED)

@@ -32,7 +32,8 @@ from evalpipe.sandbox import (
 from evalpipe.tasks import PATCH_BYTES, CapturedPatch, TreeFile, capture_patch
 
 INSTANCE_FOLDER = "repo"
-_SCRIPT, _LAID = f"{AGENT_FOLDER}/run.sh", f"{AGENT_FOLDER}/laid"
+# The list lies at the top: for a file below it, each folder on the way would be looked at first.
+_SCRIPT, _LAID = f"{AGENT_FOLDER}/run.sh", ".evalpipe-laid"
 _LISTING_BYTES = 64 * 1024**2
 WORK_LIMITS = TreeLimits(total_bytes=2 * 1024**3, file_bytes=64 * 1024**2, entries=200_000)
 """What an agent may leave behind: above this its working tree is no answer, and is not read."""

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import IO, Protocol
 
 from evalpipe.sandbox.box import DIRECTORY, EXECUTABLE, REGULAR, SYMLINK, FileEntry, TreeLimits
-from evalpipe.sandbox.errors import EngineUnavailable, OutputTooLarge, host_faults
+from evalpipe.sandbox.errors import EngineUnavailable, OutputTooLarge, UnsafeOutput, host_faults
 from evalpipe.sandbox.paths import as_bytes, as_text, entry_path, parents
 
 # One time for all files that are put, so that runs are alike; after 1980, because zip files know no time
@@ -186,10 +186,13 @@ def tree_entries(
     dropped.
 
     A hard link's content was earlier in the stream, so it is asked for again with `read_hard_link(path)`,
-    which gives None for what is neither file nor link. Raises OutputTooLarge, EngineUnavailable.
+    which gives None for what is neither file nor link. Raises OutputTooLarge, UnsafeOutput when what the stream is of
+    is no directory, EngineUnavailable.
     """
     meter = TreeMeter(limits)
     for member, content in tar_members(source):
+        if "/" not in member.name and not member.isdir():
+            raise UnsafeOutput(f"{member.name!r} is not a directory")
         meter.count_entry()
         path = as_bytes(member.name).partition(b"/")[2]
         if member.issym():

@@ -153,11 +153,11 @@ class DockerBox:
         """Remove the container with its volume. A failure is logged: the results are read, and `reap` tries
         again.
         """
-        self._state = "closed"
+        answered, self._state = self._state == "ended", "closed"
         self._spool.close()
         # By name, because the engine may have created it although the answer to that never came.
         wanted = self._container or (self.name if self._creating else None)
-        if wanted is not None and not remove_container(self._engine, wanted):
+        if wanted is not None and not remove_container(self._engine, wanted, ask_first=not answered):
             # Somebody else removed it, perhaps without its volume.
             remove_volumes(self._engine, [f"{BOX_LABEL}={self.name}"], lambda labels: True)
 
@@ -332,13 +332,15 @@ class DockerBox:
             raise Interrupted(f"{self.name} was killed")
 
 
-def remove_container(engine: Engine, container: str) -> bool:
+def remove_container(engine: Engine, container: str, *, ask_first: bool = True) -> bool:
     """Remove a container and its volume, running or not; false, and logged unless it is gone, when that
     fails.
+
+    `ask_first` is false where the engine has just answered: one that hangs is noticed sooner by asking for little.
     """
     try:
-        # An engine that hangs is noticed sooner by asking for little.
-        engine.require_alive()
+        if ask_first:
+            engine.require_alive()
         with engine_faults(f"remove the container {container}"):
             engine.api.remove_container(container, force=True, v=True)
     except Interrupted:

@@ -38,18 +38,19 @@ class ContainerFiles:
     def read_tree(self, path: str, limits: TreeLimits) -> Iterator[FileEntry]:
         """See `Box.read_tree`."""
         top = inner_path(path)
-        stat = self._engine.stat(self._container, self._absolute(top)) if self._way_is_clear(top) else None
-        if stat is None:
+        if not self._way_is_clear(top):
             return
-        if not stat.is_directory:
-            raise UnsafeOutput(f"{path!r} is not a directory")
 
         def read_hard_link(below: bytes) -> FileEntry | None:
             entry = self._entry(_join(top, below), limits.file_bytes)
             return None if entry is None else FileEntry(below, entry.mode, entry.data)
 
-        with self._engine.archive(self._container, self._absolute(top)) as source:
-            yield from tree_entries(source, limits, read_hard_link)
+        try:
+            # As with a file, its stream says what it is.
+            with self._engine.archive(self._container, self._absolute(top)) as source:
+                yield from tree_entries(source, limits, read_hard_link)
+        except NothingThere:
+            return
 
     def _absolute(self, inner: bytes) -> bytes:
         return _join(self._root, inner)

@@ -64,13 +64,10 @@ def main() -> None:
             bare = _sum(bare, _timed(lambda: _bare(container, image, tree)))
     made = sum(requests.values())
     print(f"{ATTEMPTS} attempts, load {os.getloadavg()[0]:.1f}: each")
-    print(
-        f"  attempts      {ours.wall / ATTEMPTS:.3f} s wall, {ours.cpu / ATTEMPTS:.4f} s CPU, {made / ATTEMPTS:.1f} requests"
-    )
-    print(f"  bare calls    {bare.wall / ATTEMPTS:.3f} s wall, {bare.cpu / ATTEMPTS:.4f} s CPU, 7 requests")
-    print(
-        f"  beyond them   {(ours.wall - bare.wall) / ATTEMPTS:.3f} s wall, {(ours.cpu - bare.cpu) / ATTEMPTS:.4f} s CPU"
-    )
+    for name, spent, asked in (("attempts", ours, made / ATTEMPTS), ("bare calls", bare, 8)):
+        print(f"  {name:12} {spent.wall / ATTEMPTS:.3f} s wall, {spent.cpu / ATTEMPTS:.4f} s CPU, {asked:.1f} requests")
+    beyond = Spent(ours.wall - bare.wall, ours.cpu - bare.cpu)
+    print(f"  {'beyond them':12} {beyond.wall / ATTEMPTS:.3f} s wall, {beyond.cpu / ATTEMPTS:.4f} s CPU")
     for request, count in sorted(requests.items(), key=lambda item: -item[1]):
         print(f"    {count / ATTEMPTS:5.2f} {request}")
 

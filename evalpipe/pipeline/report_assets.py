@@ -31,15 +31,14 @@ def report_assets(sweep: SweepConfig, agents: Mapping[str, AgentConfig]) -> list
     )
     def category_report(bench: Bench) -> dg.MaterializeResult[Any]:
         """Pass@1 of each agent in each category, and the total weighted by the team's workload."""
-        from evalpipe.reports import category_markdown, summary
+        from evalpipe.reports import category_markdown, category_png, summary
         from evalpipe.stages.reporting import gather_results
 
         results = gather_results(bench, sweep, dict(agents))
         rows = [{"sweep": sweep.name, **row} for row in summary(results)["categories"]]
         path = bench.lake.write("category_report", rows, sweep.name)
-        return _result(
-            results, {"rows": len(rows), "table": dg.MetadataValue.md(category_markdown(results))}, str(path)
-        )
+        table = _with_picture(category_markdown(results), category_png(results), "pass@1 by category with intervals")
+        return _result(results, {"rows": len(rows), "table": table}, str(path))
 
     @dg.asset(
         key=[sweep.name, "agent_comparison"],
@@ -50,7 +49,7 @@ def report_assets(sweep: SweepConfig, agents: Mapping[str, AgentConfig]) -> list
     )
     def agent_comparison(bench: Bench) -> dg.MaterializeResult[Any]:
         """The comparisons that the sweep fixed beforehand: paired differences, adjusted for their number."""
-        from evalpipe.reports import summary
+        from evalpipe.reports import comparison_png, summary
         from evalpipe.stages.reporting import gather_results
 
         results = gather_results(bench, sweep, dict(agents))
@@ -62,7 +61,8 @@ def report_assets(sweep: SweepConfig, agents: Mapping[str, AgentConfig]) -> list
             for row in rows
             if row["difference"] is not None
         }
-        metadata = {"rows": len(rows), "table": dg.MetadataValue.md(table), **series("difference", numbers)}
+        shown = _with_picture(table, comparison_png(results), "differences with intervals")
+        metadata = {"rows": len(rows), "table": shown, **series("difference", numbers)}
         return _result(results, metadata, str(path))
 
     @dg.asset(
@@ -84,13 +84,15 @@ def report_assets(sweep: SweepConfig, agents: Mapping[str, AgentConfig]) -> list
             **series("pass_at_1", {name: float(row["pass_at_1"]) for name, row in named.items()}),
             **series("invalid_samples", {name: row["samples_invalid"] for name, row in named.items()}),
         }
-        board = scoreboard_markdown(results)
-        if picture := scoreboard_png(results):
-            data = base64.b64encode(picture).decode("ascii")
-            board += f"\n\n![pass@1 with intervals](data:image/png;base64,{data})"
-        return _result(results, {"scoreboard": dg.MetadataValue.md(board), **numbers}, str(path))
+        board = _with_picture(scoreboard_markdown(results), scoreboard_png(results), "pass@1 with intervals")
+        return _result(results, {"scoreboard": board, **numbers}, str(path))
 
     return [category_report, agent_comparison, evaluation_report]
+
+
+def _with_picture(text: str, picture: bytes | None, title: str) -> dg.MarkdownMetadataValue:
+    data = f"\n\n![{title}](data:image/png;base64,{base64.b64encode(picture).decode('ascii')})" if picture else ""
+    return dg.MetadataValue.md(text + data)
 
 
 def _result(results: "SweepResults", metadata: dict[str, Any], path: str) -> dg.MaterializeResult[Any]:

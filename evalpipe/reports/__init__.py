@@ -1,6 +1,6 @@
 """Reports: what the graded results of a sweep say, as text, Markdown, JSON, plots and one HTML file."""
 
-from evalpipe.reports.figures import scoreboard_png
+from evalpipe.reports.figures import category_png, comparison_png, scoreboard_png
 from evalpipe.reports.html import html_report
 from evalpipe.reports.markdown import category_markdown, funnel_markdown, scoreboard_markdown
 from evalpipe.reports.records import AgentInfo, AgentRole, SweepResults, TaskInfo
@@ -13,6 +13,8 @@ __all__ = [
     "SweepResults",
     "TaskInfo",
     "category_markdown",
+    "category_png",
+    "comparison_png",
     "funnel_markdown",
     "funnel_text",
     "html_report",

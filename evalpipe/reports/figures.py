@@ -1,8 +1,11 @@
 """Which rows go into which plot."""
 
+import math
+from collections.abc import Sequence
+
 from evalpipe.reports import wording
 from evalpipe.reports.analysis import Analysis, analyse
-from evalpipe.reports.plots import ForestRow, HeatMap, forest_png
+from evalpipe.reports.plots import ForestRow, HeatMap, Ticks, forest_png
 from evalpipe.reports.records import SweepResults
 from evalpipe.reports.scoreboard import agent_label
 from evalpipe.stats.counts import TaskCount
@@ -69,10 +72,43 @@ def task_heat_map(analysis: Analysis) -> HeatMap:
     )
 
 
+def differences_forest(analysis: Analysis) -> list[ForestRow]:
+    """Return a row per comparison that has a difference, second minus first."""
+    with_mode = len(analysis.results.modes) > 1
+    rows = []
+    for row in analysis.comparisons:
+        if row.paired:
+            label = f"{row.second} minus {row.first}{f', {row.mode}' if with_mode else ''}"
+            interval = row.paired.interval
+            value = wording.points(row.paired.difference)
+            value += f" ({wording.points_interval(interval)})" if interval else " (no discordant tasks)"
+            rows.append(ForestRow(label, value, row.paired.difference, interval, emphasis=row.better is not None))
+    return rows
+
+
+def difference_ticks(rows: Sequence[ForestRow]) -> Ticks:
+    """Return an axis in points that has its middle at no difference and room for every row."""
+    ends = [abs(end) for row in rows if row.interval for end in (row.interval.low, row.interval.high)]
+    most = max(0.1, math.ceil(10 * max(ends, default=0.0)) / 10)
+    return tuple((share * most, f"{round(100 * share * most):+d}" if share else "0") for share in (-1, -0.5, 0, 0.5, 1))
+
+
 def scoreboard_png(results: SweepResults) -> bytes | None:
-    """Return the forest plot of the agents as a small PNG for Dagster metadata; None without samples."""
+    """Return the forest plot of the agents as a small PNG for Dagster metadata; None without a rate."""
     rows = agents_forest(analyse(results))
     return forest_png(rows) if rows else None
+
+
+def category_png(results: SweepResults) -> bytes | None:
+    """Return the forest plot of the categories the same way; None without a category that has a rate."""
+    rows = category_forest(analyse(results))
+    return forest_png(rows) if rows else None
+
+
+def comparison_png(results: SweepResults) -> bytes | None:
+    """Return the forest plot of the differences the same way; None without a comparison."""
+    rows = differences_forest(analyse(results))
+    return forest_png(rows, difference_ticks(rows)) if rows else None
 
 
 def _cell(count: TaskCount | None) -> tuple[int, int] | None:

@@ -38,6 +38,7 @@ class Caution(StrEnum):
     SCRIPTED = "scripted"
     NO_CONTROL = "no_control"
     SAMPLES_MISSING = "samples_missing"
+    BUDGET_STOPPED = "budget_stopped"
     ATTEMPTS_INVALID = "attempts_invalid"
     INTEGRITY_FLAGGED = "integrity_flagged"
     STRAY_ROWS = "stray_rows"
@@ -200,6 +201,12 @@ def _samples_there(samples: Samples) -> Iterable[Finding]:
     if samples.stray:
         text = f"{wording.count(samples.stray, 'graded row')} of no task, agent or sample of this sweep left out"
         yield Finding(Caution.STRAY_ROWS, text)
+
+
+def _budget_held(results: SweepResults) -> Iterable[Finding]:
+    for agent, count in sorted(results.budget_stops.items()):
+        text = f"{wording.plain(agent)}: {wording.count(count, 'sample')} not begun, because the sweep's budget was used up"
+        yield Finding(Caution.BUDGET_STOPPED, text)
 
 
 def _patches_there(results: SweepResults, samples: Samples) -> Iterable[Finding]:

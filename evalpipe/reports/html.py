@@ -21,7 +21,13 @@ from evalpipe.reports.chart_data import (
 )
 from evalpipe.reports.charts import bars_svg, cost_svg, curves_svg, differences_svg, ranges_svg
 from evalpipe.reports.cutoffs import cutoff_table
-from evalpipe.reports.figures import agents_forest, category_forest, task_heat_map
+from evalpipe.reports.figures import (
+    agents_forest,
+    category_forest,
+    difference_ticks,
+    differences_forest,
+    task_heat_map,
+)
 from evalpipe.reports.findings import failed_calibrations
 from evalpipe.reports.gaps import gap_table
 from evalpipe.reports.plots import forest_svg, heat_map_svg
@@ -106,11 +112,15 @@ def _source(environment: Environment, name: str) -> str:
 def _plots(analysis: Analysis) -> dict[str, Markup]:
     agents, categories = agents_forest(analysis), category_forest(analysis)
     heat = task_heat_map(analysis)
-    found = dict.fromkeys(("agents", "categories", "heat"), "")
+    pairs = differences_forest(analysis)
+    found = dict.fromkeys(("agents", "categories", "heat", "pairs"), "")
     if agents:
         found["agents"] = forest_svg(agents, "agents", "pass@1 of every agent with 95 % intervals")
     if categories:
         found["categories"] = forest_svg(categories, "categories", "pass@1 per category with 95 % intervals")
+    if pairs:
+        ticks = difference_ticks(pairs)
+        found["pairs"] = forest_svg(pairs, "pairs", "differences of pass@1 with 95 % intervals", ticks)
     if heat.tasks and heat.agents:
         found["heat"] = heat_map_svg(heat, "heat", "share of samples solved, task by agent")
     found |= _charts(analysis)

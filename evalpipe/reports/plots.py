@@ -33,9 +33,17 @@ _STYLE = {
 _UNITS_PER_INCH = 72
 
 
+# Places on an axis with their labels; the first and the last are its ends.
+Ticks = Sequence[tuple[float, str]]
+RATE_TICKS: Ticks = tuple((value, f"{value:g}") for value in (0, 0.25, 0.5, 0.75, 1))
+
+
 @dataclass(frozen=True, slots=True)
 class ForestRow:
-    """A line of a forest plot; `value` is the text at its right. A row without a rate is a heading."""
+    """A line of a forest plot: a rate or a difference of rates; `value` is the text at its right.
+
+    A row without a rate is a heading.
+    """
 
     label: str
     value: str = ""
@@ -53,10 +61,10 @@ class HeatMap:
     cells: tuple[tuple[tuple[int, int] | None, ...], ...]
 
 
-def forest_svg(rows: Sequence[ForestRow], name: str, title: str) -> str:
+def forest_svg(rows: Sequence[ForestRow], name: str, title: str, ticks: Ticks = RATE_TICKS) -> str:
     """Return a forest plot as an SVG element; `name` keeps its ids apart from those of other plots."""
     with plot_style():
-        return inline(_forest(rows), name, title)
+        return inline(_forest(rows, ticks), name, title)
 
 
 def heat_map_svg(data: HeatMap, name: str, title: str) -> str:
@@ -65,10 +73,10 @@ def heat_map_svg(data: HeatMap, name: str, title: str) -> str:
         return inline(_heat_map(data), name, title)
 
 
-def forest_png(rows: Sequence[ForestRow]) -> bytes:
+def forest_png(rows: Sequence[ForestRow], ticks: Ticks = RATE_TICKS) -> bytes:
     """Return the forest plot as a small PNG (tens of kilobytes) on white."""
     with plot_style():
-        figure = _forest(rows)
+        figure = _forest(rows, ticks)
         image = io.BytesIO()
         figure.savefig(image, format="png", dpi=110, facecolor="white", metadata={"Software": None})
     return image.getvalue()
@@ -81,38 +89,44 @@ def plot_style() -> Iterator[None]:
         yield
 
 
-def _forest(rows: Sequence[ForestRow]) -> Figure:
+def _forest(rows: Sequence[ForestRow], ticks: Ticks) -> Figure:
     # The label stands above its line, not beside it: so the plot is narrow enough for a phone.
     heights = [26.0 if row.rate is None else 34.0 for row in rows]
     width, height = 360.0, sum(heights) + 26
     figure, axes = canvas(width, height)
     left, right = 6.0, width - 6
-    scale = right - left
     bottom = height - 20
-    for tick in (0, 0.25, 0.5, 0.75, 1):
-        x = left + tick * scale
+    low, high = ticks[0][0], ticks[-1][0]
+
+    def place(value: float) -> float:
+        return left + (value - low) / (high - low) * (right - left)
+
+    for value, label in ticks:
+        x = place(value)
         axes.plot([x, x], [4, bottom], color=LINE, linewidth=0.7, zorder=1)
-        align = "left" if tick == 0 else "right" if tick == 1 else "center"
-        axes.text(x, bottom + 13, f"{tick:g}", color=MUTED, fontsize=9, ha=align, va="baseline")
+        align = "left" if value == low else "right" if value == high else "center"
+        axes.text(x, bottom + 13, label, color=MUTED, fontsize=9, ha=align, va="baseline")
     y = 4.0
     for row, room in zip(rows, heights, strict=True):
         if row.rate is None:
             text = wording.plain(row.label, 46)
             axes.text(left, y + 18, text, color=INK, fontsize=11, fontweight="bold", va="baseline")
         else:
-            _forest_row(axes, row, row.rate, y, left, scale)
+            ends = [place(end) for end in (row.interval.low, row.interval.high)] if row.interval else []
+            _forest_row(axes, row, y, (left, right), place(row.rate), ends)
         y += room
     return figure
 
 
-def _forest_row(axes: Axes, row: ForestRow, rate: float, y: float, left: float, scale: float) -> None:
+def _forest_row(
+    axes: Axes, row: ForestRow, y: float, sides: tuple[float, float], x: float, ends: Sequence[float]
+) -> None:
     weight = "bold" if row.emphasis else "normal"
     label, value = wording.plain(row.label, 30), wording.plain(row.value, 40)
-    axes.text(left, y + 12, label, color=INK, fontsize=11, fontweight=weight, va="baseline")
-    axes.text(left + scale, y + 12, value, color=MUTED, fontsize=10, ha="right", va="baseline")
-    line, x = y + 22, left + rate * scale
-    if row.interval:
-        ends = [left + row.interval.low * scale, left + row.interval.high * scale]
+    axes.text(sides[0], y + 12, label, color=INK, fontsize=11, fontweight=weight, va="baseline")
+    axes.text(sides[1], y + 12, value, color=MUTED, fontsize=10, ha="right", va="baseline")
+    line = y + 22
+    if ends:
         axes.plot(ends, [line, line], color=ACCENT, linewidth=2, solid_capstyle="round", zorder=3)
     marker = "D" if row.emphasis else "o"
     axes.plot([x], [line], marker=marker, markersize=7, color=ACCENT, linestyle="none", zorder=4)

@@ -91,6 +91,7 @@ class SweepResults:
     is always second minus first. `mining` counts candidates by reason, `validation` by class. `patch_lines` are the
     lines that a patch adds and removes, `read_blob` gives the bytes of a patch; both by SHA-256. `lost_patches` are
     those that the lake does not have any more, or not as they were; `transcripts` are those that lie beside the report.
+    `budget_stops` counts, by agent, the samples that were not begun because the sweep's budget had not their cost.
     Raises ValueError when names repeat or point nowhere.
     """
 
@@ -115,6 +116,7 @@ class SweepResults:
     left_out: tuple[LeftOutCandidate, ...] = ()
     patch_lines: Mapping[str, int] = field(default_factory=dict)
     lost_patches: frozenset[str] = frozenset()
+    budget_stops: Mapping[str, int] = field(default_factory=dict)
     transcripts: frozenset[str] = frozenset()
     read_blob: Callable[[str], bytes] | None = None
 

@@ -1,11 +1,19 @@
 import io
+from collections.abc import Callable
 from xml.etree import ElementTree
 
+import pytest
 from PIL import Image
 
-from evalpipe.reports import scoreboard_png
+from evalpipe.reports import SweepResults, category_png, comparison_png, scoreboard_png
 from evalpipe.reports.analysis import analyse
-from evalpipe.reports.figures import agents_forest, category_forest, task_heat_map
+from evalpipe.reports.figures import (
+    agents_forest,
+    category_forest,
+    difference_ticks,
+    differences_forest,
+    task_heat_map,
+)
 from evalpipe.reports.plots import ForestRow, HeatMap, forest_svg, heat_map_svg
 from evalpipe.stats.intervals import Interval
 from evalpipe_tests.reports.sweeps import SweepBuilder, two_agents
@@ -28,6 +36,19 @@ def test_a_forest_plot_says_what_it_shows() -> None:
     texts = _texts(forest_svg(agents_forest(analyse(two_agents())), "agents", "rates"))
     assert "broad" in texts
     assert "0.65 (0.46 to 0.81)" in texts
+
+
+def test_differences_have_an_axis_around_zero_and_bold_only_by_the_test() -> None:
+    rows = differences_forest(analyse(two_agents()))
+    (row,) = rows
+    assert (row.label, row.value) == ("broad minus steady", "+14 points (+6 to +22)")
+    assert row.emphasis
+    assert [label for _, label in difference_ticks(rows)] == ["-30", "-15", "0", "+15", "+30"]
+    texts = _texts(forest_svg(rows, "pairs", "differences", difference_ticks(rows)))
+    assert {"-30", "0", "+30", "broad minus steady"} <= set(texts)
+    same = differences_forest(analyse(SweepBuilder({"a": [4, 2, 0, 1, 3], "b": [4, 2, 0, 1, 3]}).build()))
+    assert (same[0].value, same[0].emphasis) == ("0 points (no discordant tasks)", False)
+    assert difference_ticks(same)[-1] == (0.1, "+10")
 
 
 def test_plots_take_their_colours_from_the_page() -> None:
@@ -74,10 +95,10 @@ def test_the_heat_map_starts_with_the_easiest_task_and_shows_gaps() -> None:
     assert {"–", "3/4"} <= set(_texts(svg))  # noqa: RUF001
 
 
-def test_the_picture_for_dagster_is_small() -> None:
-    png = scoreboard_png(two_agents())
+@pytest.mark.parametrize("picture", [scoreboard_png, category_png, comparison_png])
+def test_the_pictures_for_dagster_are_small(picture: Callable[[SweepResults], bytes | None]) -> None:
+    png = picture(two_agents(weights=_WEIGHTS))
     assert png is not None
     assert len(png) < 50_000
     assert Image.open(io.BytesIO(png)).format == "PNG"
-    empty = SweepBuilder({"steady": []}).build()
-    assert scoreboard_png(empty) is None
+    assert picture(SweepBuilder({"steady": []}).build()) is None

@@ -17,10 +17,11 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import docker
 from docker.types import Mount
+from requests import Response
 
 from benchmarks.sweep import make_idle
 from evalpipe.sandbox import DockerSandbox
@@ -75,15 +76,12 @@ def main() -> None:
 def _counted(sandbox: DockerSandbox) -> Counter[str]:
     """Counts the requests of a sandbox from now on, by method and kind."""
     requests: Counter[str] = Counter()
-    session = sandbox.client.api
-    send = session.send
 
-    def counting(request: Any, **options: Any) -> Any:
-        parts = request.path_url.split("?")[0].split("/")
-        requests[f"{request.method} {'/'.join(part for part in parts[2:] if len(part) < 30)}"] += 1
-        return send(request, **options)
+    def count(response: Response, **options: object) -> None:
+        parts = str(response.request.path_url).split("?")[0].split("/")
+        requests[f"{response.request.method} {'/'.join(part for part in parts[2:] if len(part) < 30)}"] += 1
 
-    session.send = counting
+    sandbox.client.api.hooks["response"].append(count)
     return requests
 
 

@@ -129,6 +129,7 @@ def cautions(results: SweepResults, samples: Samples) -> tuple[Finding, ...]:
         *_scripted(results),
         *_controls_there(results),
         *_samples_there(samples),
+        *_budget_held(results),
         *_patches_there(results, samples),
         *_seen(results),
     ]
@@ -205,7 +206,8 @@ def _samples_there(samples: Samples) -> Iterable[Finding]:
 
 def _budget_held(results: SweepResults) -> Iterable[Finding]:
     for agent, count in sorted(results.budget_stops.items()):
-        text = f"{wording.plain(agent)}: {wording.count(count, 'sample')} not begun, because the sweep's budget was used up"
+        missing = wording.count(count, "sample")
+        text = f"{wording.plain(agent)}: {missing} not begun, because the sweep's budget was used up"
         yield Finding(Caution.BUDGET_STOPPED, text)
 
 

@@ -2,10 +2,13 @@
 
 import datetime as dt
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from evalpipe.agents import AttemptOutcome
 from evalpipe.config import AgentConfig, SweepConfig
 from evalpipe.lake import SCHEMAS, BlobError, write_atomically
 from evalpipe.reports import AgentInfo, AgentRole, SweepResults, TaskInfo, html_report
@@ -37,7 +40,10 @@ def gather_results(bench: Workbench, sweep: SweepConfig, agents: dict[str, Agent
     agents = agents_as_run(bench, sweep, task_set, agents)
     parts = [find_agent_sweep(bench, sweep, agents[name], task_set) for name in sweep.agents]
     calibration = [row for task_id in task_set.tasks for row in calibration_rows(bench, task_set, task_id)]
-    graded = _graded(bench, parts, task_set)
+    rows = _graded(bench, parts, task_set)
+    # What the budget stopped was never begun: it is missing, and no fault of anything.
+    stopped = pc.equal(rows["outcome"], pa.scalar(AttemptOutcome.BUDGET_STOP.value))
+    graded = rows.filter(pc.invert(stopped))
     patch_lines, lost = _patch_lines(bench, graded)
     public = {config.name for config in bench.workspace.load_repositories().items.values() if config.public}
     return SweepResults(
@@ -54,6 +60,7 @@ def gather_results(bench: Workbench, sweep: SweepConfig, agents: dict[str, Agent
         weights={str(category): weight for category, weight in sweep.weights.items()} if sweep.weights else None,
         comparisons=sweep.comparisons,
         graded=graded,
+        budget_stops=Counter(map(str, rows.filter(stopped)["agent"].to_pylist())),
         manifests={(part.agent.name, mode.value): part.manifests[mode] for part in parts for mode in part.manifests},
         mining=tuple(stored_mining_funnel(bench, repositories)),
         validation=tuple(stored_validation_funnel(bench, repositories)),

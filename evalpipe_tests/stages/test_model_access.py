@@ -13,10 +13,13 @@ import pytest
 
 from evalpipe.config import ConfigError
 from evalpipe.gateway import ProviderError
+from evalpipe.reports import scoreboard_text
 from evalpipe.stages.agent_programs import adapter_for, installed_program
 from evalpipe.stages.attempts import run_sample
+from evalpipe.stages.gradings import grade_sample
 from evalpipe.stages.images import EnvironmentNotReady
 from evalpipe.stages.model_access import ModelAccess, calls_folder, open_model_access, sweep_budget
+from evalpipe.stages.reporting import gather_results
 from evalpipe.stages.sweeps import AgentSweep, SampleKey, open_agent_sweep
 from evalpipe_tests.asking_agent import KEY_VARIABLE, REAL_KEY, working_once, write_asking_agent
 from evalpipe_tests.model_replies import Fail, Say
@@ -137,6 +140,10 @@ def test_a_budget_stops_before_an_attempt_that_it_cannot_cover_and_settles_those
         stopped = attempt(frozen, part, one, access)
         assert (stopped["outcome"], stopped.get("model_calls"), len(server.seen)) == ("budget_stop", None, 0)
         assert "has not the 0.6 that an attempt of asking may cost" in stopped["outcome_detail"]
+        assert grade_sample(frozen, part, one, {})[0]["verdict"] == "not_graded"
+        results = gather_results(frozen, frozen.sweep, {"asking": part.agent})
+        assert (results.graded.num_rows, results.budget_stops) == (0, {"asking": 1})
+        assert "asking: 1 sample not begun, because the sweep's budget was used up" in scoreboard_text(results)
         access.budget.settle("another", Decimal("0.3"))
         rows = [attempt(frozen, part, key, access) for key in (one, other)]
     assert [(row["outcome"], row["attempt"]) for row in rows] == [("finished", 1)] * 2

@@ -219,10 +219,13 @@ def grade(workspace: Path | None, sweep: str, agents: Sequence[str], regrade: bo
 @_as_json
 @click.pass_obj
 def status(workspace: Path | None, as_json: bool) -> None:
-    """Say where everything stands, and what the next step is."""
+    """Say in one screen what is running, stale and blocked, how far everything is, and what the next step is."""
+    from evalpipe.pipeline.running import running_work
     from evalpipe.stages.status import workspace_status
 
-    found = workspace_status(open_bench(workspace))
+    bench = open_bench(workspace)
+    found = workspace_status(bench)
+    found.running = running_work(bench.workspace)
     click.echo(json.dumps(found.to_json()) if as_json else console.status_text(found))
 
 

@@ -47,8 +47,11 @@ def note(text: str) -> None:
 
 
 def status_text(status: "WorkspaceStatus") -> str:
-    """The workspace on one screen."""
-    lines = ["Repositories"]
+    """The workspace on one screen: first what moves and what does not, of agents only those that are not through."""
+    lines = []
+    for title, texts in (("Running", status.running), ("Stale", status.stale), ("Blocked", status.blocked)):
+        lines += [title, *(f"  {text}" for text in texts)] if texts else []
+    lines.append("Repositories")
     for repository in status.repositories:
         classes = ", ".join(f"{count} {name}" for name, count in repository.classes.items()) or "not classified yet"
         lines += [
@@ -68,13 +71,14 @@ def status_text(status: "WorkspaceStatus") -> str:
         )
     lines.append("Sweeps")
     for sweep in status.sweeps:
-        lines.append(
-            f"  {sweep.name} over {sweep.task_set}" + (f": waits, {sweep.waits_for}" if sweep.waits_for else "")
-        )
+        through = [agent for agent in sweep.agents if agent.attempted == agent.samples == agent.graded]
+        told = f": {len(through)} of {len(sweep.agents)} agents attempted and graded" if sweep.agents else ": waits"
+        lines.append(f"  {sweep.name} over {sweep.task_set}{told}")
         lines += [
             f"    {agent.name}: {agent.attempted} of {agent.samples} attempted, {agent.invalid} invalid, "
             f"{agent.graded} graded"
             for agent in sweep.agents
+            if agent not in through
         ]
         if sweep.report:
             lines.append(f"    report: {sweep.report}")

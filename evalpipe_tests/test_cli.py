@@ -17,7 +17,7 @@ from evalpipe_tests.pipeline.workspaces import TinyWorkspace
 Copied = Callable[[Walk], TinyWorkspace]
 COMMANDS = (
     *("init", "doctor", "issues", "mine", "validate", "prompts", "freeze", "tasks", "plan", "run", "grade", "report"),
-    *("compare", "status", "gate", "sweep", "lake", "demo", "ui"),
+    *("attempts", "compare", "status", "gate", "sweep", "lake", "demo", "ui"),
 )
 HEAVY = ("dagster", "pandas", "pyarrow", "scipy", "matplotlib", "numpy", "docker", "git", "pydantic")
 

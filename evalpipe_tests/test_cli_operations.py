@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evalpipe_tests.pipeline.stations import Walk
-from evalpipe_tests.pipeline.workspaces import TinyWorkspace
+from evalpipe_tests.pipeline.workspaces import TinyWorkspace, killed_at_the_end, wait_until
 
 pytestmark = pytest.mark.slow
 Copied = Callable[[Walk], TinyWorkspace]
@@ -124,3 +124,18 @@ def test_a_gate_ends_with_1_when_it_drops_and_when_it_cannot_tell(
     assert done.code == 1
     assert "small.gate, half: dropped" in done.out
     assert "Traceback" not in done.err
+
+
+def test_status_says_what_is_running_and_not_what_was_killed(copied: Copied, begun: Walk) -> None:
+    tiny = copied(begun)
+    before = tiny.gate.begun()
+    tiny.gate.hold_from(before)
+    try:
+        with killed_at_the_end(tiny.start("run", "small", "--agent", "reference")):
+            wait_until(lambda: tiny.gate.begun() > before, "an attempt is under way")
+            (line,) = tiny.succeed("status", "--json").json()["running"]
+            assert line.startswith("small/reference/agent_runs, since ")
+            assert tiny.succeed("status").out.startswith(f"Running\n  {line}\n")
+    finally:
+        tiny.gate.open()
+    assert tiny.succeed("status", "--json").json()["running"] == []

@@ -1,5 +1,10 @@
-"""Where a workspace stands: what is done, what waits, and the next command. Reads the lake, runs nothing."""
+"""Where a workspace stands: what is done, what is stale, what is blocked and by what, and the next command.
 
+Reads the lake, runs nothing. What is running now only Dagster knows.
+"""
+
+import datetime as dt
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -17,7 +22,10 @@ from evalpipe.validation import ValidationClass
 
 @dataclass
 class RepositoryStatus:
-    """A repository: changes seen, candidates kept, passes done, second passes that could run now, images, classes."""
+    """A repository: changes seen, candidates kept, passes done, images, classes.
+
+    Second passes are due when they could run now, and waiting when their day has not come.
+    """
 
     name: str
     changes: int
@@ -25,6 +33,7 @@ class RepositoryStatus:
     first_passes: int
     second_passes: int
     second_passes_due: int
+    second_passes_waiting: int
     stress_passes_due: int
     images: ImageCounts
     classes: dict[str, int]
@@ -32,18 +41,23 @@ class RepositoryStatus:
 
 @dataclass
 class TaskSetStatus:
-    """A frozen set."""
+    """A frozen set; `miscalibrated` are tasks whose reference or empty patch was misjudged."""
 
     name: str
     tasks: int
     revision: str
     provisional: bool
     calibrated: int
+    miscalibrated: list[str]
 
 
 @dataclass
 class AgentStatus:
-    """One agent of a sweep, in samples: asked for, attempted so that they count, invalid, to be run, graded."""
+    """One agent of a sweep, in samples: asked for, attempted so that they count, invalid, to be run, graded.
+
+    `given_up` are invalid ones whose tries are used up, `over_budget` those that the sweep's budget stopped, `stale`
+    those that were attempted under an earlier state of the agent's file and not under the present one.
+    """
 
     name: str
     samples: int
@@ -51,6 +65,10 @@ class AgentStatus:
     invalid: int
     due: int
     graded: int
+    given_up: int
+    over_budget: int
+    stale: int
+    graded_at: dt.datetime | None = field(repr=False, default=None)
 
 
 @dataclass
@@ -61,21 +79,33 @@ class SweepStatus:
     task_set: str
     agents: list[AgentStatus] = field(default_factory=list)
     report: str | None = None
+    report_is_old: bool = False
     waits_for: str | None = None
 
 
 @dataclass
 class WorkspaceStatus:
-    """The whole workspace. `problems` are files that do not load; `next_steps` are commands, the first one first."""
+    """The whole workspace. `problems` are files that do not load; `next_steps` are commands, the first one first.
+
+    `running`, `stale` and `blocked` are for people, a line each.
+    """
 
     repositories: list[RepositoryStatus]
     task_sets: list[TaskSetStatus]
     sweeps: list[SweepStatus]
     problems: list[str]
     next_steps: list[str]
+    stale: list[str]
+    blocked: list[str]
+    running: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        """As JSON values."""
+        document = asdict(self)
+        for sweep in document["sweeps"]:
+            for agent in sweep["agents"]:
+                del agent["graded_at"]
+        return document
 
 
 def workspace_status(bench: Workbench) -> WorkspaceStatus:
@@ -90,8 +120,12 @@ def workspace_status(bench: Workbench) -> WorkspaceStatus:
         sweeps=[_sweep(bench, sweep, agents.items) for sweep in sweeps.items.values() if not sweep.archived],
         problems=texts,
         next_steps=[],
+        stale=[],
+        blocked=[],
     )
     found.next_steps = _next_steps(found)
+    found.stale = list(_stale(found))
+    found.blocked = [*_blocked(found), *_failed_probes(bench, found)]
     return found
 
 
@@ -112,6 +146,9 @@ def _repository(bench: Workbench, config: RepositoryConfig) -> RepositoryStatus:
         second_passes_due=sum(
             second_pass_due(bench, key) and not second_pass_done(bench, key) for key in done[ValidationPass.FIRST]
         ),
+        second_passes_waiting=sum(
+            not second_pass_due(bench, key) for key in done[ValidationPass.FIRST] - done[ValidationPass.SECOND]
+        ),
         stress_passes_due=sum(stress_pass_due(bench, config, key) for key in done[ValidationPass.FIRST]),
         images=count_images(bench.lake.rows("task_images", name)),
         classes=classes,
@@ -126,17 +163,18 @@ def _task_sets(bench: Workbench, problems: list[str]) -> list[TaskSetStatus]:
         except TaskSetError as error:
             problems.append(str(error))
             continue
-        record = task_set.record
+        rows = {task_id: calibration_rows(bench, task_set, task_id) for task_id in task_set.tasks}
         found.append(
             TaskSetStatus(
-                record.name, len(task_set.tasks), record.revision, record.provisional, _calibrated(bench, task_set)
+                name=task_set.record.name,
+                tasks=len(task_set.tasks),
+                revision=task_set.record.revision,
+                provisional=task_set.record.provisional,
+                calibrated=sum(map(is_calibrated, rows.values())),
+                miscalibrated=[task_id for task_id, made in rows.items() if made and not is_calibrated(made)],
             )
         )
     return found
-
-
-def _calibrated(bench: Workbench, task_set: LoadedTaskSet) -> int:
-    return sum(is_calibrated(calibration_rows(bench, task_set, task_id)) for task_id in task_set.tasks)
 
 
 def _sweep(bench: Workbench, sweep: SweepConfig, agents: dict[str, AgentConfig]) -> SweepStatus:
@@ -150,24 +188,35 @@ def _sweep(bench: Workbench, sweep: SweepConfig, agents: dict[str, AgentConfig])
         if name in agents:
             status.agents.append(_agent(bench, sweep, agents[name], task_set))
     path = bench.report_path(sweep.name)
-    status.report = str(path) if path.exists() else None
+    if path.exists():
+        written = dt.datetime.fromtimestamp(path.stat().st_mtime, dt.UTC)
+        status.report = str(path)
+        status.report_is_old = any(agent.graded_at and agent.graded_at > written for agent in status.agents)
     return status
 
 
 def _agent(bench: Workbench, sweep: SweepConfig, agent: AgentConfig, task_set: LoadedTaskSet) -> AgentStatus:
     part = find_agent_sweep(bench, sweep, agent, task_set)
     asked = {(key.task_id, key.sample) for key in sample_keys(sweep, task_set)}
+    present = {part.configuration(mode) for mode in part.manifests}
     attempts: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    graded: set[tuple[str, str]] = set()
-    for mode in part.manifests:
-        place = (sweep.name, agent.name, part.configuration(mode))
-        runs = bench.lake.read("agent_runs", *place).select(["task_id", "sample", "attempt", "outcome"])
-        for row in runs.sort_by("attempt").to_pylist():
-            attempts.setdefault((row["task_id"], row["sample"]), []).append(row)
-        rows = bench.lake.read("graded_results", *place).select(["task_id", "sample"]).to_pylist()
-        graded |= {(row["task_id"], row["sample"]) for row in rows}
-    found = [rows for key, rows in attempts.items() if key in asked]
-    attempted = sum(OUTCOME_RULES[AttemptOutcome(rows[-1]["outcome"])].counts for rows in found)
+    earlier: set[tuple[str, str]] = set()
+    runs = bench.lake.read("agent_runs", sweep.name, agent.name)
+    for row in runs.select(["configuration", "task_id", "sample", "attempt", "outcome"]).sort_by("attempt").to_pylist():
+        key = (row["task_id"], row["sample"])
+        if row["configuration"] not in present:
+            earlier.add(key)
+        elif key in asked:
+            attempts.setdefault(key, []).append(row)
+    grades = bench.lake.read("graded_results", sweep.name, agent.name)
+    graded = {
+        (row["task_id"], row["sample"]): row["graded_at"]
+        for row in grades.select(["configuration", "task_id", "sample", "graded_at"]).to_pylist()
+        if row["configuration"] in present
+    }
+    found = list(attempts.values())
+    last = [AttemptOutcome(rows[-1]["outcome"]) for rows in found]
+    attempted = sum(OUTCOME_RULES[outcome].counts for outcome in last)
     again = sum(needs_attempt(rows, agent.retry_policy.max_attempts) for rows in found)
     return AgentStatus(
         name=agent.name,
@@ -175,7 +224,11 @@ def _agent(bench: Workbench, sweep: SweepConfig, agent: AgentConfig, task_set: L
         attempted=attempted,
         invalid=len(found) - attempted,
         due=len(asked) - len(found) + again,
-        graded=len(graded & asked),
+        graded=len(graded.keys() & asked),
+        given_up=len(found) - attempted - again,
+        over_budget=last.count(AttemptOutcome.BUDGET_STOP),
+        stale=len((earlier & asked) - attempts.keys()),
+        graded_at=max(graded.values(), default=None),
     )
 
 
@@ -196,9 +249,55 @@ def _next_steps(status: WorkspaceStatus) -> list[str]:
             steps.append(f"evalpipe run {sweep.name}")
         elif any(agent.graded < agent.samples for agent in sweep.agents):
             steps.append(f"evalpipe grade {sweep.name}")
-        elif sweep.report is None:
+        elif sweep.report is None or sweep.report_is_old:
             steps.append(f"evalpipe report {sweep.name}")
     return steps
+
+
+def _stale(status: WorkspaceStatus) -> Iterator[str]:
+    for sweep in status.sweeps:
+        for agent in sweep.agents:
+            if agent.stale:
+                yield (
+                    f"{sweep.name}: {agent.stale} samples of {agent.name} are of an earlier state of its file or its "
+                    f"sweep; `evalpipe run {sweep.name} --agent {agent.name}` makes them anew, beside the old ones"
+                )
+        if sweep.report_is_old:
+            yield f"{sweep.name}: its report is older than its grades; `evalpipe report {sweep.name}`"
+
+
+def _blocked(status: WorkspaceStatus) -> Iterator[str]:
+    for one in status.repositories:
+        if one.second_passes_waiting:
+            yield f"{one.name}: {one.second_passes_waiting} second passes wait for tomorrow (UTC)"
+        if one.images.candidates_without:
+            yield (
+                f"{one.name}: {one.images.candidates_without} candidates have no environment, because "
+                f"{one.images.failed_builds} builds failed; `evalpipe validate {one.name} --retry-builds` tries again"
+            )
+    for task_set in status.task_sets:
+        if task_set.miscalibrated:
+            names = ", ".join(task_set.miscalibrated)
+            yield f"{task_set.name}: no attempt is made at {names}, which failed the calibration"
+    for sweep in status.sweeps:
+        if sweep.waits_for:
+            yield f"{sweep.name}: {sweep.waits_for}"
+        for agent in sweep.agents:
+            if agent.given_up:
+                yield f"{sweep.name}: {agent.given_up} samples of {agent.name} stay invalid, their tries are used up"
+            if agent.over_budget:
+                yield f"{sweep.name}: {agent.over_budget} samples of {agent.name} wait for a larger budget_usd"
+
+
+def _failed_probes(bench: Workbench, status: WorkspaceStatus) -> Iterator[str]:
+    """Sandboxes that were not as promised when an agent was to run the last time."""
+    for sweep in status.sweeps:
+        newest: dict[tuple[str, str], dict[str, Any]] = {}
+        for row in bench.lake.read("probes", sweep.name).sort_by("probed_at").to_pylist():
+            newest[row["agent"], row["image_digest"]] = row
+        for (agent, image), row in newest.items():
+            if row["findings"]:
+                yield f"{sweep.name}: {agent} is not run in {image}: {'; '.join(row['findings'])}"
 
 
 def _has_passes_due(repository: RepositoryStatus) -> bool:

@@ -14,6 +14,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from PIL import Image
 
 from evalpipe.reports import wording
 from evalpipe.stats.intervals import Interval
@@ -77,8 +78,11 @@ def forest_png(rows: Sequence[ForestRow], ticks: Ticks = RATE_TICKS) -> bytes:
     """Return the forest plot as a small PNG (tens of kilobytes) on white."""
     with plot_style():
         figure = _forest(rows, ticks)
-        image = io.BytesIO()
-        figure.savefig(image, format="png", dpi=110, facecolor="white", metadata={"Software": None})
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format="png", dpi=110, facecolor="white", metadata={"Software": None})
+    # Few colours: a picture in Dagster's metadata is kept in its database.
+    image = io.BytesIO()
+    Image.open(drawn).convert("RGB").quantize(24).save(image, format="PNG", optimize=True)
     return image.getvalue()
 
 

@@ -23,6 +23,7 @@ from evalpipe.pipeline import jobs
 from evalpipe.pipeline.assembly import build_definitions
 from evalpipe.pipeline.due_passes import due_passes, runs_over
 from evalpipe.pipeline.partitions import CANDIDATES, RANGE_END, RANGE_START, samples_between
+from evalpipe.pipeline.pools import size_pools
 from evalpipe.pipeline.sweep_assets import REGRADED_FROM
 from evalpipe.pipeline.task_set_assets import LEFT_OUT, task_set_key
 from evalpipe.sandbox.owners import is_leftover, owner_id
@@ -82,6 +83,7 @@ class Driver:
         _require_room(self.workspace)
         instance = dg.DagsterInstance.get()
         _end_orphaned_runs(instance)
+        size_pools(instance, self.workspace.load_agents().items)
         return instance
 
     @cached_property
@@ -281,6 +283,7 @@ def initialise_instance(workspace: Workspace) -> None:
     workspace.state_dir.mkdir(parents=True, exist_ok=True)
     with dg.DagsterInstance.get() as instance:
         instance.upgrade()
+        size_pools(instance, workspace.load_agents().items)
 
 
 def known_sweep(workspace: Workspace, name: str, *, even_archived: bool = False) -> SweepConfig:

@@ -15,6 +15,7 @@ from evalpipe.environments import BuildStatus
 from evalpipe.pipeline.batch import BatchResults, PartitionDone, PartitionFailed, end_batch, run_batch
 from evalpipe.pipeline.metadata import columns_of, series
 from evalpipe.pipeline.partitions import CANDIDATE_PASSES, CANDIDATES, checked_keys, repositories_partitions
+from evalpipe.pipeline.pools import BOXES, IMAGES
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.images import build_images, count_images
 from evalpipe.stages.judging import judge_candidates
@@ -78,7 +79,7 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
         group_name=GROUP,
         kinds={"docker", "parquet"},
         deps=[candidate_commits],
-        pool="images",
+        pool=IMAGES,
         metadata=columns_of("task_images"),
     )
     def task_images(context: dg.AssetExecutionContext, config: ImageOptions, bench: Bench) -> dg.MaterializeResult[Any]:
@@ -99,7 +100,7 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
         deps=[dg.AssetDep(task_images, partition_mapping=dg.AllPartitionMapping())],
         backfill_policy=dg.BackfillPolicy.multi_run(VALIDATION_BATCH),
         output_required=False,
-        pool="boxes",
+        pool=BOXES,
         metadata=columns_of("validation_runs"),
     )
     def validation_runs(context: dg.AssetExecutionContext, config: ValidationOptions, bench: Bench) -> BatchResults:

@@ -16,6 +16,7 @@ from evalpipe.pipeline.history_assets import Bench
 from evalpipe.pipeline.jobs import dagster_name
 from evalpipe.pipeline.metadata import attempt_metadata, columns_of, verdict_metadata
 from evalpipe.pipeline.partitions import partitions_of_a_run, sample_partitions
+from evalpipe.pipeline.pools import BOXES, agent_pool
 from evalpipe.pipeline.task_set_assets import TaskSetAssets
 from evalpipe.sandbox import DiskFull
 from evalpipe.stages.agent_programs import adapter_for, installed_program
@@ -72,7 +73,7 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
         backfill_policy=dg.BackfillPolicy.multi_run(attempts_of_a_run),
         code_version=digest(agent),
         output_required=False,
-        pool=f"agent_{agent.name}",
+        pool=agent_pool(agent.name),
         metadata=columns_of("agent_runs"),
         description=f"Attempts of {_in_words(agent)}. What is finished is never repeated.",
     )
@@ -107,7 +108,7 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
         deps=[agent_runs],
         backfill_policy=dg.BackfillPolicy.multi_run(grades_of_a_run),
         output_required=False,
-        pool="boxes",
+        pool=BOXES,
         metadata=columns_of("graded_results"),
         description=f"Verdicts on the attempts of {_in_words(agent)}, with the evidence of each test. Runs no agent.",
     )

@@ -14,6 +14,7 @@ from evalpipe.pipeline.batch import BatchResults, PartitionDone, PartitionFailed
 from evalpipe.pipeline.history_assets import Bench
 from evalpipe.pipeline.metadata import columns_of
 from evalpipe.pipeline.partitions import task_partitions
+from evalpipe.pipeline.pools import BOXES
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.calibrating import calibrate_task, calibration_rows, is_calibrated
 from evalpipe.stages.freezing import FreezeOutcome, freeze_task_set
@@ -81,7 +82,7 @@ def task_set_assets(folder: Path, *, with_history: bool) -> TaskSetAssets:
         deps=[frozen],
         backfill_policy=dg.BackfillPolicy.multi_run(CALIBRATION_BATCH),
         output_required=False,
-        pool="boxes",
+        pool=BOXES,
         metadata=columns_of("calibration"),
         # Of the asset's own: Dagster skips a check beside an asset that has no output.
         check_specs=[

@@ -3,7 +3,9 @@
 A redacted report can leave the company: no code, no issue text, no transcript, no test names, ids replaced by numbers.
 """
 
+import hashlib
 import io
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -24,6 +26,8 @@ from evalpipe.reports.scoreboard import category_table, comparison_table, scoreb
 from evalpipe.reports.text_table import TextTable
 from evalpipe.reports.usage import not_measured_note, price_note, usage_table
 
+_OF_THE_COMPANY = ("provider", "command", "variables", "forwarder")
+_IMAGES = ("images", "image_digest")
 # What a spreadsheet would run as a formula.
 _FORMULA = re.compile(r"^[=+\-@\t\r]")
 
@@ -87,6 +91,8 @@ def redacted(results: SweepResults) -> SweepResults:
         )
         for task in results.tasks
     )
+    digests = results.graded["patch_sha256"].drop_null().unique().to_pylist()
+    patch_names = {str(digest): f"patch-{number}" for number, digest in enumerate(digests, 1)}
     left_out = tuple(
         replace(
             one, candidate_id=f"candidate-{number:03}", repository=repository_names.get(one.repository, ""), detail=""
@@ -99,25 +105,33 @@ def redacted(results: SweepResults) -> SweepResults:
         revision="0" * 64,
         selection_rule="not shown",
         tasks=tasks,
-        graded=_redacted_rows(results.graded, task_names),
+        graded=_redacted_rows(results.graded, task_names, patch_names),
         calibration=_renamed(results.calibration, task_names),
         manifests={key: _redacted_manifest(manifest) for key, manifest in results.manifests.items()},
         left_out=left_out,
-        lost_patches=frozenset(),
+        patch_lines={
+            patch_names[digest]: lines for digest, lines in results.patch_lines.items() if digest in patch_names
+        },
+        lost_patches=frozenset(patch_names[digest] for digest in results.lost_patches if digest in patch_names),
         transcripts=frozenset(),
         read_blob=None,
     )
 
 
 def _redacted_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Only what the agent is, its limits and its samples: images and sets have the company's names."""
-    environment = manifest.get("environment", {})
-    kept = {name: environment[name] for name in environment if name.endswith("_limit") or name == "task_timeout_s"}
-    found = {name: manifest[name] for name in ("agent", "samples_per_task") if name in manifest}
-    return {**found, "environment": kept}
+    """What the agent is, and how it was treated. Sets, images, providers, commands and variables have the company's
+    names: of what two agents must share, a hash tells whether they did."""
+    agent, environment = manifest.get("agent", {}), manifest.get("environment", {})
+    shared = [manifest.get("task_set"), *(environment.get(name) for name in _IMAGES)]
+    return {
+        "agent": {name: value for name, value in agent.items() if name not in _OF_THE_COMPANY},
+        "environment": {name: value for name, value in environment.items() if name not in _IMAGES},
+        "samples_per_task": manifest.get("samples_per_task"),
+        "not_shown": hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:12],
+    }
 
 
-def _redacted_rows(graded: pa.Table, names: Mapping[str, str]) -> pa.Table:
+def _redacted_rows(graded: pa.Table, names: Mapping[str, str], patch_names: Mapping[str, str]) -> pa.Table:
     # A row of no task of the sweep cannot be named; it stays stray.
     renamed = _renamed(graded, names)
     edited = pc.list_value_length(graded["ignored_paths"]).to_pylist()
@@ -126,7 +140,7 @@ def _redacted_rows(graded: pa.Table, names: Mapping[str, str]) -> pa.Table:
         "detail": [""] * graded.num_rows,
         "attempt_id": [""] * graded.num_rows,
         "unmet_tests": [[]] * graded.num_rows,
-        "patch_sha256": [None] * graded.num_rows,
+        "patch_sha256": [patch_names.get(str(digest)) for digest in graded["patch_sha256"].to_pylist()],
         "transcript_sha256": [None] * graded.num_rows,
         # How many attempts edited tests, and what kind of sign was seen, tells nothing of the code.
         "ignored_paths": [[b"path"] if number else [] for number in edited],

@@ -16,7 +16,7 @@ def test_golden_gap_with_its_ratio() -> None:
     assert gap.paired.interval is not None
     assert gap.paired.interval.low == pytest.approx(0.047544, abs=5e-7)
     assert gap.paired.interval.high == pytest.approx(0.174678, abs=5e-7)
-    assert gap.paired.p_value == 0.0078125
+    assert (gap.paired.p_value, gap.paired.discordant) == (0.0078125, 8)
     assert gap.ratio == pytest.approx(gap.terse_rate / 0.5138889, abs=5e-7)
 
 

@@ -3,28 +3,11 @@ import pytest
 from evalpipe.stats.counts import TaskCount
 from evalpipe.stats.power import (
     least_discordant_tasks,
-    minimum_detectable_difference,
     pilot_detectable_difference,
     planned_detectable_difference,
     within_task_variance,
 )
 from evalpipe_tests.stats import golden
-
-
-@pytest.mark.parametrize(
-    ("tasks", "samples", "expected"),
-    [(18, 1, 0.404), (45, 4, 0.181), (45, 8, 0.165), (100, 4, 0.121), (400, 1, 0.086), (400, 8, 0.055)],
-)
-def test_bimodal_tasks_with_correlation_one_half(tasks: int, samples: int, expected: float) -> None:
-    # Beta(.5, .5): Var(theta) = E[theta(1-theta)] = .125; at rho = .5 omega² = .125.
-    found = minimum_detectable_difference(task_variance=0.125, sample_variance=2 * 0.125 / samples, tasks=tasks)
-    assert found == pytest.approx(expected, abs=5e-4)
-
-
-@pytest.mark.parametrize(("tasks", "samples", "expected"), [(45, 1, 0.280), (45, 4, 0.162), (18, 8, 0.209)])
-def test_beta_2_2_tasks_with_correlation_one_half(tasks: int, samples: int, expected: float) -> None:
-    found = minimum_detectable_difference(task_variance=0.05, sample_variance=2 * 0.2 / samples, tasks=tasks)
-    assert found == pytest.approx(expected, abs=5e-4)
 
 
 @pytest.mark.parametrize(("alpha", "tasks"), [(0.05, 6), (0.0625, 5), (0.03125, 6), (0.025, 7), (0.01, 8)])

@@ -11,7 +11,7 @@ from evalpipe.reports.records import SweepResults
 from evalpipe.reports.samples import Samples
 from evalpipe.reports.text_table import TextTable
 from evalpipe.stats.counts import TaskCount
-from evalpipe.stats.intervals import Interval, task_clustered_wilson
+from evalpipe.stats.intervals import task_clustered_wilson
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,5 @@ def cutoff_table(rows: tuple[CutoffRow, ...]) -> TextTable:
 
 def _rate(counts: tuple[TaskCount, ...]) -> str:
     estimate = task_clustered_wilson(counts)
-    text = wording.estimate(estimate, counts)
-    enough = estimate is not None and estimate.tasks >= wording.LEAST_TASKS_FOR_A_RATE
-    interval: Interval | None = estimate.interval if estimate and enough else None
-    return f"{text} ({wording.interval(interval)})" if interval else text
+    text, interval = wording.estimate(estimate, counts), wording.estimate_interval(estimate)
+    return text if interval == wording.NOTHING else f"{text} ({interval})"

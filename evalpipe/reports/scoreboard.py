@@ -64,7 +64,7 @@ def _scoreboard_cells(row: AgentRow, *, with_mode: bool) -> tuple[str, ...]:
     return (
         agent_label(row, with_mode=with_mode),
         wording.estimate(row.estimate, row.counts),
-        wording.interval(row.estimate.interval if row.estimate and row.enough_for_a_rate else None),
+        wording.estimate_interval(row.estimate),
         str(len(row.counts)),
         f"{row.graded}/{row.expected}",
         str(row.invalid),
@@ -148,7 +148,7 @@ def category_table(analysis: Analysis) -> TextTable:
             rows.append(("weighted total", labels[total.agent.name, total.mode], *_weighted_cells(total.total)))
     for row in analysis.agents:
         if row.agent.contends and analysis.weighted:
-            interval = wording.interval(row.estimate.interval if row.estimate and row.enough_for_a_rate else None)
+            interval = wording.estimate_interval(row.estimate)
             rate, tasks = wording.estimate(row.estimate, row.counts), str(len(row.counts))
             unweighted = (rate, interval, tasks, wording.NOTHING, wording.NOTHING)
             rows.append(("all tasks, unweighted", labels[row.agent.name, row.mode], *unweighted))
@@ -158,7 +158,7 @@ def category_table(analysis: Analysis) -> TextTable:
 def _category_cells(row: CategoryRow) -> tuple[str, ...]:
     return (
         wording.estimate(row.estimate, row.counts),
-        wording.interval(row.estimate.interval if row.estimate and row.enough_for_a_rate else None),
+        wording.estimate_interval(row.estimate),
         f"{len(row.counts)}/{row.tasks_in_set}",
         wording.rate(row.weight),
         wording.rate(row.variance_share),

@@ -43,6 +43,11 @@ def interval(value: Interval | None) -> str:
     return NOTHING if value is None else f"{value.low:.2f} to {value.high:.2f}"
 
 
+def estimate_interval(value: RateEstimate | None) -> str:
+    """Return the interval of a rate; nothing below the tasks that a rate needs."""
+    return interval(value.interval if value and value.tasks >= LEAST_TASKS_FOR_A_RATE else None)
+
+
 def estimate(value: RateEstimate | None, counts: Iterable[TaskCount]) -> str:
     """Return the rate, or solved samples over samples when there are fewer tasks than a rate needs."""
     if value is None:

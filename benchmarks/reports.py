@@ -2,8 +2,9 @@
 
     python -m benchmarks.reports [ROWS_PER_TASK]
 
-10 agents, 500 tasks and, unless told otherwise, 200 samples. Each way runs in a process of its own: seconds from the
-files to the scoreboard, and the peak memory of the process with all that it imported.
+10 agents, 500 tasks and, unless told otherwise, 200 samples, in a file for each agent, as the lake keeps what was read
+of a sweep. Each way runs in a process of its own: seconds and CPU seconds from the files to the scoreboard, and the
+peak memory of the process with all that it imported.
 """
 
 import multiprocessing
@@ -45,10 +46,10 @@ def pandas_way(folder: Path, samples: int) -> dict[str, float]:
 
 
 def _measured(way: Callable[[Path, int], dict[str, float]], folder: Path, samples: int, found: Any) -> None:
-    started = time.monotonic()
+    started, before = time.monotonic(), time.process_time()
     rates = way(folder, samples)
-    seconds = time.monotonic() - started
-    found.put((seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, rates))
+    seconds, cpu_seconds = time.monotonic() - started, time.process_time() - before
+    found.put((seconds, cpu_seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, rates))
 
 
 def main() -> None:
@@ -66,11 +67,11 @@ def main() -> None:
             queue: Any = context.Queue()
             process = context.Process(target=_measured, args=(way, folder, samples, queue))
             process.start()
-            measured: tuple[float, float, dict[str, float]] = queue.get()
-            seconds, mebibytes, rates = measured
+            measured: tuple[float, float, float, dict[str, float]] = queue.get()
+            seconds, cpu_seconds, mebibytes, rates = measured
             process.join()
             answers.append(rates)
-            print(f"{label}: {seconds:.1f} s, {mebibytes:,.0f} MiB at most")
+            print(f"{label}: {seconds:.1f} s, {cpu_seconds:.1f} CPU s, {mebibytes:,.0f} MiB at most")
         same = all(abs(answers[0][name] - answers[1][name]) < 1e-12 for name in names)
         print("the same rates" if same else "DIFFERENT RATES")
 

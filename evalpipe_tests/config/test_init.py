@@ -137,7 +137,7 @@ def test_dagster_accepts_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         concurrency = instance.get_concurrency_config()
         assert concurrency.pool_config.default_pool_limit == 2
         assert concurrency.run_queue_config is not None
-        assert concurrency.run_queue_config.max_concurrent_runs == 4
+        assert concurrency.run_queue_config.max_concurrent_runs == 5
     # What Dagster left outside the state folder would be seen by git.
     assert not {path.name for path in home.iterdir()} & {"history", "schedules", "storage", "logs"}
     loaded = process_workspace_config(YAML(typ="safe").load((home / "workspace.yaml").read_text()))

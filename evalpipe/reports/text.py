@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from evalpipe.reports import wording
 from evalpipe.reports.analysis import analyse
+from evalpipe.reports.cutoffs import cutoff_table
 from evalpipe.reports.provenance import provenance
 from evalpipe.reports.records import SweepResults
 from evalpipe.reports.scoreboard import (
@@ -35,6 +36,8 @@ def scoreboard_text(results: SweepResults) -> str:
     ]
     if analysis.comparisons:
         lines += ["", *aligned(comparison_table(analysis))]
+    if analysis.cutoffs:
+        lines += ["", *aligned(cutoff_table(analysis.cutoffs))]
     if analysis.review:
         lines += ["", "To be read by a person:", *aligned(review_table(analysis, _SIGNS_SHOWN))]
     if analysis.cautions:

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from markupsafe import escape
 
-from evalpipe.reports import html_report, summary, wording
+from evalpipe.reports import html_report, scoreboard_text, summary, wording
 from evalpipe.reports.analysis import analyse
 from evalpipe.reports.cutoffs import cutoff_table
 from evalpipe.reports.findings import Caution
@@ -155,6 +155,10 @@ def test_rates_before_and_after_a_cutoff_stand_side_by_side() -> None:
     cells = cutoff_table((row,)).rows[0]
     assert cells[2] == "2025-09-03"
     assert cells[6].endswith("samples of 3 tasks")
+    assert "pass@1 before" in scoreboard_text(replace(plain, agents=agents))
+    (found,) = summary(replace(plain, agents=agents))["cutoffs"]
+    assert (found["tasks_before"], found["tasks_after"], found["pass_at_1_after"]) == (15, 3, None)
+    assert found["interval_before"][0] < found["pass_at_1_before"] < found["interval_before"][1]
     assert "Before and after each model" in html_report(replace(plain, agents=agents))
 
 

@@ -1,9 +1,14 @@
-"""How many attempts use a provider at one time: half as many when it says that they are too many, then one more."""
+"""How many attempts use a provider at one time: half as many when it says that they are too many, then one more.
 
+Each process learns by itself that they are too many; the most is one number for all processes of the machine.
+"""
+
+import fcntl
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from evalpipe.gateway.evidence import CallResult
 
@@ -63,3 +68,25 @@ class AdaptiveLimit:
             self._limit = min(self._ceiling, self._limit + quiet)
             self._changed += quiet * self._raise_s
         return False
+
+
+_LOOK_AGAIN_S = 0.2
+
+
+@contextmanager
+def place_among_processes(folder: Path, places: int) -> Iterator[None]:
+    """Wait for one of `places` that all processes of this machine share, and hold it; a killed process holds none.
+
+    `folder` has a file for each place. Raises OSError when it cannot be used.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    while True:
+        for number in range(places):
+            with (folder / str(number)).open("wb") as place:
+                try:
+                    fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    continue
+                yield
+                return
+        time.sleep(_LOOK_AGAIN_S)

@@ -7,8 +7,8 @@ import shutil
 import ssl
 import tempfile
 import threading
-from collections.abc import Coroutine, Iterable
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Coroutine, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Self, TypeVar
 from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, web
 
 from evalpipe.gateway.attempt import AttemptState, Caps, Progress
-from evalpipe.gateway.concurrency import AdaptiveLimit
+from evalpipe.gateway.concurrency import AdaptiveLimit, place_among_processes
 from evalpipe.gateway.evidence import Evidence
 from evalpipe.gateway.prices import is_priced
 from evalpipe.gateway.provider import Provider, ProviderError
@@ -70,7 +70,8 @@ class Gateway:
     """Stands between agents and their models. A context manager; its methods may be called from any thread.
 
     `silence_s`: seconds without a byte after which a provider is given up. `extra_secrets`: values that are redacted
-    from recorded bodies, beside the providers' keys.
+    from recorded bodies, beside the providers' keys. `places`: a folder in which all gateways that are given it share
+    the places of a provider; without one, each has all of them.
     """
 
     def __init__(
@@ -80,11 +81,12 @@ class Gateway:
         records_bodies: bool = False,
         extra_secrets: Iterable[str] = (),
         silence_s: float = _SILENCE_S,
+        places: Path | None = None,
     ) -> None:
         self._providers = {provider.name: provider for provider in providers}
         self._limits = {provider.name: AdaptiveLimit(provider.concurrency) for provider in self._providers.values()}
         self._records_bodies, self._extra_secrets = records_bodies, tuple(extra_secrets)
-        self._silence_s = silence_s
+        self._silence_s, self._places = silence_s, places
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="evalpipe-gateway", daemon=True)
         self._session: ClientSession
@@ -111,9 +113,15 @@ class Gateway:
         shutil.rmtree(self._folder, ignore_errors=True)
         self._hold.close()
 
-    def slot(self, provider: str) -> AbstractContextManager[None]:
+    @contextmanager
+    def slot(self, provider: str) -> Iterator[None]:
         """Wait for a place among the attempts that use `provider` at one time, and hold it for one attempt."""
-        return self._limits[provider].slot()
+        with ExitStack() as held:
+            held.enter_context(self._limits[provider].slot())
+            if self._places is not None:
+                most = self._providers[provider].concurrency
+                held.enter_context(place_among_processes(self._places / provider, most))
+            yield
 
     def concurrency(self, provider: str) -> int:
         """How many attempts may use `provider` at one time now."""

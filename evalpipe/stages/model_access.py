@@ -60,7 +60,12 @@ def open_model_access(bench: Workbench, sweep: SweepConfig, agent: AgentConfig) 
         return
     provider = gateway_provider(bench.workspace.load_provider(agent.provider))
     key = provider.key()  # Before anything is built or begun for it.
-    gateway = Gateway([provider], records_bodies=sweep.record_bodies, silence_s=sweep.limits.silence_s)
+    gateway = Gateway(
+        [provider],
+        records_bodies=sweep.record_bodies,
+        silence_s=sweep.limits.silence_s,
+        places=bench.workspace.state_dir / "providers",
+    )
     with gateway:
         yield ModelAccess(agent, gateway, sweep_budget(bench, sweep), (key,) if key else ())
 

@@ -1,6 +1,9 @@
 """Attempts side by side: fewer after a rate limit, slowly more in quiet times."""
 
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 from evalpipe.gateway import CallResult, Gateway, WireForm
 from evalpipe.gateway.concurrency import AdaptiveLimit
@@ -80,3 +83,33 @@ def test_a_rate_limit_at_one_provider_lowers_its_own_limit_and_no_other() -> Non
             with gateway.open_attempt("a", "test") as attempt:
                 ask(attempt, form)
             assert (gateway.concurrency("test"), gateway.concurrency("other")) == (2, 4)
+
+
+def test_processes_share_the_places_of_a_provider_and_a_killed_one_holds_none(tmp_path: Path) -> None:
+    holding = (
+        "import sys, time; from pathlib import Path; from evalpipe.gateway.concurrency import place_among_processes\n"
+        f"with place_among_processes(Path({str(tmp_path)!r}), 2): print('held', flush=True); time.sleep(60)"
+    )
+    others = [subprocess.Popen([sys.executable, "-c", holding], stdout=subprocess.PIPE) for _ in range(2)]
+    try:
+        for other in others:
+            assert other.stdout is not None
+            assert other.stdout.readline() == b"held\n"
+        got = threading.Event()
+
+        def wait_for_one() -> None:
+            with place_among_processes(tmp_path, 2):
+                got.set()
+
+        waiting = threading.Thread(target=wait_for_one)
+        waiting.start()
+        assert not got.wait(0.6)
+        others[0].kill()
+        assert got.wait(10)
+        waiting.join()
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+            assert other.stdout is not None
+            other.stdout.close()

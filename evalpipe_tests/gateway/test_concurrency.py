@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 from evalpipe.gateway import CallResult, Gateway, WireForm
-from evalpipe.gateway.concurrency import AdaptiveLimit
+from evalpipe.gateway.concurrency import AdaptiveLimit, place_among_processes
 from evalpipe_tests.gateway.asking import ask, provider
 from evalpipe_tests.model_replies import Fail
 from evalpipe_tests.model_server import ModelServer

@@ -40,6 +40,7 @@ from evalpipe.reports.scoreboard import (
     review_table,
     scoreboard_table,
 )
+from evalpipe.reports.signals import what_tells_apart
 from evalpipe.reports.solved import solved_by, solved_rows, solved_table
 from evalpipe.reports.task_pages import task_sections
 from evalpipe.reports.text_table import TextTable
@@ -79,6 +80,7 @@ def html_report(results: SweepResults) -> str:
         provenance=provenance(results),
         interval_note=INTERVAL_NOTE,
         failed_calibrations=failed_calibrations(results.calibration),
+        apart=what_tells_apart(analysis.signals),
         calibrated=sorted({str(task) for task in results.calibration["task_id"].to_pylist()}),
         tasks=task_sections(analysis),
         manifests=_manifests(results),

@@ -1,5 +1,6 @@
 """What single tasks say of all agents, as cautions: solved always, solved never, solved by the wrong ones."""
 
+from collections import Counter
 from collections.abc import Mapping
 
 from evalpipe.reports import wording
@@ -22,6 +23,17 @@ def task_signals(results: SweepResults, samples: Samples) -> dict[str, TaskDiscr
     """Return how each task tells the contenders apart; prompt modes are agents of their own here."""
     keys = [(agent.name, mode) for agent in results.contenders for mode in results.modes]
     return discriminate([samples.tallies[key].counts for key in keys])
+
+
+def what_tells_apart(signals: Mapping[str, TaskDiscrimination]) -> str:
+    """Return in a sentence how many tasks carry the result, and which of them most; empty without a graded task."""
+    if not signals:
+        return ""
+    numbers = Counter(one.signal for one in signals.values())
+    apart = sorted((task for task, one in signals.items() if one.spread), key=lambda task: -signals[task].spread)
+    some = f"{numbers[TaskSignal.INFORMATIVE]} of {wording.count(len(signals), 'task')}"
+    widest = f"agents differ most on {wording.listed(apart)}" if apart else "no two agents differ on any"
+    return f"{some} were solved in some samples and not in others; {widest}."
 
 
 def signal_cautions(signals: Mapping[str, TaskDiscrimination]) -> list[Finding]:

@@ -42,6 +42,7 @@ def summary(results: SweepResults) -> dict[str, Any]:
         "prompt_gaps": [_gap(row) for row in analysis.gaps],
         "differences_of_gaps": [_gap_difference(row) for row in analysis.gap_differences],
         "cutoffs": [_cutoff(row) for row in analysis.cutoffs],
+        "task_signals": {task: asdict(one) for task, one in analysis.signals.items()},
         "prices": asdict(results.prices),
         "usage": [asdict(row) for row in analysis.usage],
         "review": [_flagged(attempt) for attempt in analysis.review],

@@ -49,6 +49,10 @@ def test_the_prompt_gap_is_tested_per_agent_and_between_pairs() -> None:
     assert table.rows[1][-1] == "no difference detected"
     assert table.rows[2][-1] == "steady loses more than broad (p = 0.016)"
     assert "What a terse prompt costs" in html_report(both_prompts())
+    found = summary(both_prompts())
+    assert [row["gap"] for row in found["prompt_gaps"]] == pytest.approx([1 / 9, 1 / 72])
+    assert found["prompt_gaps"][0]["interval"] == pytest.approx([0.047544, 0.174678], abs=1e-6)
+    assert found["differences_of_gaps"][0]["adjusted_p_value"] == 0.015625
 
 
 def test_the_best_of_two_in_both_prompts_is_named_as_such() -> None:
@@ -181,6 +185,12 @@ def test_tasks_that_rank_nobody_are_told() -> None:
     analysis = analyse(SweepBuilder(passes).build())
     texts = {finding.reason: finding.text for finding in analysis.cautions}
     assert texts[Caution.SATURATED_TASKS].startswith("1 of 4 tasks solved by every agent")
+    sentence = "2 of 4 tasks were solved in some samples and not in others; agents differ most on demo-002, demo-003."
+    assert sentence in html_report(SweepBuilder(passes).build())
+    signals = summary(SweepBuilder(passes).build())["task_signals"]
+    assert [signals[f"demo-00{number}"]["signal"] for number in range(4)] == [
+        "saturated", "dead", "informative", "informative",
+    ]  # fmt: skip
     assert "demo-001" in texts[Caution.DEAD_TASKS]
     suspect = {str(number): [4 - number, number, number] for number in range(5)}
     found = analyse(SweepBuilder(suspect).build())

@@ -13,10 +13,12 @@ from evalpipe.gateway.attempt import AttemptState
 from evalpipe.gateway.evidence import Call, CallResult
 from evalpipe.gateway.reading import ReplyReader
 from evalpipe.gateway.recording import BodyRecorder
+from evalpipe.gateway.redaction import Redactor
 from evalpipe.gateway.usage import ReplyFacts
 from evalpipe.gateway.wire import Route, WireForm, error_body, find_route, key_header
 
 REQUEST_BYTES = 64 * 1024**2
+ERROR_BYTES = 1024**2
 """The largest request that is carried; providers refuse less than this."""
 # Of a connection and not of a message, or the gateway's own to say; keys of either side never pass.
 _NOT_PASSED_ON = frozenset(
@@ -181,6 +183,8 @@ async def _pass_reply(exchange: _Exchange, reply: ClientResponse) -> tuple[web.S
     coding, kind = reply.headers.get("Content-Encoding", ""), reply.headers.get("Content-Type", "")
     exchange.reader = reader = ReplyReader(exchange.facts, kind, coding)
     headers = CIMultiDict((name, value) for name, value in reply.headers.items() if name.lower() not in _NOT_PASSED_ON)
+    if reply.status >= 400:
+        return await _pass_error(exchange, reply, headers)
     if reply.content_length is not None:
         headers["Content-Length"] = str(reply.content_length)
     await exchange.begin_reply(reply.status, headers)
@@ -188,6 +192,25 @@ async def _pass_reply(exchange: _Exchange, reply: ClientResponse) -> tuple[web.S
         await exchange.pass_chunk(chunk, reader.feed(chunk))
     reader.finish()
     return (exchange.cut_off() if _is_cut(exchange, reader) else exchange.begun()), None
+
+
+async def _pass_error(
+    exchange: _Exchange, reply: ClientResponse, headers: CIMultiDict[str]
+) -> tuple[web.StreamResponse, CallResult | None]:
+    """An error goes on as a whole and without the key, which some providers repeat in it."""
+    assert exchange.reader is not None
+    redactor, body = Redactor(exchange.attempt.secrets), b""
+    async for chunk in reply.content.iter_any():
+        body += b"".join(map(redactor.feed, exchange.reader.feed(chunk)))
+        if len(body) > ERROR_BYTES:
+            break
+    exchange.reader.finish()
+    body = (body + redactor.finish())[:ERROR_BYTES]
+    headers.popall("Content-Encoding", None)
+    headers["Content-Length"] = str(len(body))
+    await exchange.begin_reply(reply.status, headers)
+    await exchange.pass_chunk(body, [body])
+    return exchange.begun(), None
 
 
 def _is_cut(exchange: _Exchange, reader: ReplyReader) -> bool:

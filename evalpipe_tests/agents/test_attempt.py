@@ -31,6 +31,8 @@ from evalpipe.tasks import PATCH_BYTES
 from evalpipe_tests.agents.adapters import PythonAgent, ShellAgent
 from evalpipe_tests.agents.conftest import Place
 
+pytestmark = pytest.mark.slow
+
 MEND = "sed -i s/11/12/ clock.py; "
 MENDED = b"def noon():\n    return 12\n"
 
@@ -64,7 +66,6 @@ def test_attempt_that_changed_nothing_is_an_empty_patch(place: Place) -> None:
     assert (result.outcome, result.patch, result.files_changed) == (AttemptOutcome.EMPTY_PATCH, b"", 0)
 
 
-@pytest.mark.slow
 def test_patch_of_an_attempt_that_ran_out_of_time_is_kept(place: Place) -> None:
     result = place.attempt(ShellAgent(MEND + "sleep 600"), timeout_s=3)
     assert (result.outcome, result.exit_code) == (AttemptOutcome.TIMEOUT, None)
@@ -72,7 +73,6 @@ def test_patch_of_an_attempt_that_ran_out_of_time_is_kept(place: Place) -> None:
     assert _only_mended(place, result)
 
 
-@pytest.mark.slow
 def test_what_an_agent_left_running_does_not_write_while_its_work_is_read(place: Place) -> None:
     background = "(while :; do echo x >> grows; date +%N > changes; done) >/dev/null 2>&1 & sleep 0.5; "
     result = place.attempt(ShellAgent(MEND + background + "setsid sh -c 'sleep 30; touch late' & exit 0"))
@@ -175,7 +175,6 @@ def test_work_that_cannot_be_read_is_flagged_and_no_fault_of_the_engine(place: P
     assert said in result.detail
 
 
-@pytest.mark.slow
 def test_a_patch_that_no_grading_takes_is_not_kept(process_place: Place) -> None:
     result = process_place.attempt(ShellAgent(MEND + f"head -c {PATCH_BYTES} /dev/urandom > big"))
     assert result.outcome is AttemptOutcome.FINISHED

@@ -12,6 +12,8 @@ from evalpipe.runners.suite import run_suite
 from evalpipe.sandbox import Limits
 from evalpipe_tests.conformance.suites import LIMITS, TWO, Files, Place, outcomes
 
+pytestmark = pytest.mark.slow
+
 FORGED_OUTCOME = """
     import pytest
     @pytest.hookimpl(hookwrapper=True)
@@ -249,7 +251,6 @@ def test_a_python_that_is_not_there_is_no_report(place: Place) -> None:
     assert run.report.status is RunStatus.NO_REPORT
 
 
-@pytest.mark.slow
 def test_a_test_over_the_limit_is_a_timeout_and_its_processes_are_gone(place: Place) -> None:
     mark = uuid.uuid4().hex
     suite = f"""

@@ -23,6 +23,8 @@ from evalpipe_tests.history.builder import LINK, SUBMODULE, Builder, git
 from evalpipe_tests.stages.added import PRODUCT, TEST, TaskFolder
 from evalpipe_tests.stages.workspaces import TestBench
 
+pytestmark = pytest.mark.slow
+
 COMMIT = "57eed34fa66185d7b8ce0e22c85b579023696a75"
 ID = "clock-midnight-57eed34fa6"
 
@@ -44,7 +46,6 @@ def _mine(bench: TestBench) -> list[str]:
     return mine_repository(bench, bench.repository).kept
 
 
-@pytest.mark.slow
 def test_a_task_becomes_a_candidate_with_the_same_commit_wherever_it_is_added(
     mined: TestBench, written: TaskFolder
 ) -> None:
@@ -66,7 +67,6 @@ def test_a_task_becomes_a_candidate_with_the_same_commit_wherever_it_is_added(
     ]
 
 
-@pytest.mark.slow
 def test_funnels_tell_added_tasks_apart_from_changes(mined: TestBench, written: TaskFolder) -> None:
     changes = mine_repository(mined, mined.repository).changes
     add_task(mined, written.write())
@@ -76,7 +76,6 @@ def test_funnels_tell_added_tasks_apart_from_changes(mined: TestBench, written: 
     assert stored_mining_funnel(mined, ["clock"])[-2:] == [("kept", 3), ("added", 1)]
 
 
-@pytest.mark.slow
 def test_a_task_stays_through_every_kind_of_mining(mined: TestBench, written: TaskFolder) -> None:
     add_task(mined, written.write())
     _mine(mined)
@@ -280,7 +279,6 @@ def test_files_that_were_broken_later_stop_mining_and_lose_nothing(
     assert _rows(mined) == before
 
 
-@pytest.mark.slow
 def test_an_added_task_is_validated_frozen_and_checked_like_any_other(mined: TestBench, written: TaskFolder) -> None:
     add_task(mined, written.write())
     _mine(mined)

@@ -34,6 +34,8 @@ from evalpipe_tests.stages.sweeping import (
 )
 from evalpipe_tests.stages.workspaces import CountingSandbox, TestBench
 
+pytestmark = pytest.mark.slow
+
 
 def test_sample_is_attempted_once(frozen: TestBench) -> None:
     part, key = part_of(frozen), first_key(frozen)
@@ -57,7 +59,6 @@ def test_sample_is_attempted_once(frozen: TestBench) -> None:
     ("script", "outcome"),
     [("exit 3", "agent_crashed"), ("true", "empty_patch"), ("sleep 60", "timeout")],
 )
-@pytest.mark.slow
 def test_failure_of_an_agent_counts_and_is_not_repeated(frozen: TestBench, script: str, outcome: str) -> None:
     frozen.rewrite("data/sweeps/spring.yaml", "timeout_s: 30", "timeout_s: 1")
     part, key = part_of(frozen), first_key(frozen)
@@ -139,7 +140,6 @@ def _wait_for(path: Path) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.slow
 def test_attempt_of_a_killed_process_is_kept_and_made_again(frozen: TestBench, tmp_path: Path) -> None:
     part, key = part_of(frozen), first_key(frozen)
     child = _child(frozen, f"touch {tmp_path}/running; sleep 600")
@@ -156,7 +156,6 @@ def test_attempt_of_a_killed_process_is_kept_and_made_again(frozen: TestBench, t
     assert rows_of(frozen, part, key)[0] == left
 
 
-@pytest.mark.slow
 def test_two_processes_at_one_sample_make_one_attempt(frozen: TestBench, tmp_path: Path) -> None:
     part, key = part_of(frozen), first_key(frozen)
     script = f"echo x >> {tmp_path}/paid; touch {tmp_path}/running; sleep 1; echo 1 > new"

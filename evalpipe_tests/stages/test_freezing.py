@@ -12,6 +12,8 @@ from evalpipe.tasks import SampleTooLarge, Sampling, TaskSetError, load_task_set
 from evalpipe.validation import ValidationClass
 from evalpipe_tests.stages.workspaces import TestBench
 
+pytestmark = pytest.mark.slow
+
 NAMES = {"missing_names": ["hours"], "fail_to_pass": ["sub dir/test_höurs.py::test_hours"]}
 
 

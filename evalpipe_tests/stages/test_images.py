@@ -36,6 +36,8 @@ from evalpipe_tests.history.builder import Builder, File, git
 from evalpipe_tests.stages.conftest import kept
 from evalpipe_tests.stages.workspaces import TestBench, lay_workspace
 
+pytestmark = pytest.mark.slow
+
 NOT_RELEASED = "error: No solution found when resolving dependencies"
 
 
@@ -283,7 +285,6 @@ def test_missing_base_is_one_row_with_what_to_do(bench: PinsBench) -> None:
     ]
 
 
-@pytest.mark.slow
 def test_dead_engine_ends_the_stage_and_keeps_the_rows(bench: PinsBench, monkeypatch: pytest.MonkeyPatch) -> None:
     before = build_images(bench, bench.repository, newest=2)
 
@@ -317,7 +318,6 @@ def test_images_of_rows_and_of_frozen_sets_are_needed(frozen: TestBench) -> None
     assert frozen.needed_images() is None
 
 
-@pytest.mark.slow
 def test_interrupt_ends_the_builds_that_run_and_begins_no_other(
     bench: PinsBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

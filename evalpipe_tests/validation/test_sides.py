@@ -26,6 +26,8 @@ from evalpipe.validation import (
 from evalpipe_tests.history.builder import EXECUTABLE, LINK, Builder, File
 from evalpipe_tests.runners.environment import bare_pytest
 
+pytestmark = pytest.mark.slow
+
 OLD = b"def double(x): return x + 1\n"
 NEW = b"def double(x): return x * 2\n"
 TEST = b"import product\ndef test_double(): assert product.double(4) == 8\n"
@@ -94,14 +96,12 @@ def test_a_change_whose_only_test_change_is_one_new_file(bench: Bench) -> None:
     assert judge_pass(sides, [path]).fail_to_pass == {"tests/test_new.py::test_double"}
 
 
-@pytest.mark.slow
 def test_a_test_file_that_the_change_deletes_runs_on_neither_side(bench: Bench) -> None:
     gone, kept = b"tests/test_gone.py", b"tests/test_product.py"
     _, found = bench.outcomes({gone: OTHER, kept: OTHER}, {gone: None, kept: TEST}, [gone, kept])
     assert found == {"tests/test_product.py::test_double": "failed passed"}
 
 
-@pytest.mark.slow
 def test_a_test_file_that_the_change_moves_runs_under_its_new_name(bench: Bench) -> None:
     old, new = b"tests/test_old.py", "tests/new folder/test_é.py".encode()
     _, found = bench.outcomes({old: OTHER}, {old: None, new: OTHER + TEST}, [old, new])
@@ -212,7 +212,6 @@ def test_a_conftest_that_breaks_in_another_way_gives_no_report(bench: Bench) -> 
     assert judged.validation_class is ValidationClass.NO_REPORT
 
 
-@pytest.mark.slow
 def test_a_test_that_wants_the_network_is_found_by_comparing(bench: Bench) -> None:
     if not bench.sandbox.cuts_network:
         pytest.skip("this kernel does not let the process sandbox cut the network")

@@ -11,8 +11,9 @@ import pytest
 from evalpipe.sandbox import REGULAR, FileEntry, Limits, ProcessSandbox
 from evalpipe_tests.conformance.sandboxes.places import LIMITS, Place, python
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_the_deadline_ends_background_children_too(place: Place) -> None:
     script = """
         trap '' TERM HUP
@@ -44,7 +45,6 @@ class SilenceWatch:
         return silent_s > 1
 
 
-@pytest.mark.slow
 def test_a_watch_ends_what_is_silent_and_not_what_writes(place: Place) -> None:
     watch = SilenceWatch()
     with place.sandbox.open(place.environment, LIMITS, {}) as box:
@@ -161,7 +161,6 @@ def test_no_rights_are_left(place: Place) -> None:
     assert status["NoNewPrivs"] == "1"
 
 
-@pytest.mark.slow
 def test_eight_boxes_side_by_side_do_not_mix(place: Place) -> None:
     def one(number: int) -> bytes:
         with place.sandbox.open(place.environment, LIMITS, {"task": str(number)}) as box:

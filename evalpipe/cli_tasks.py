@@ -86,20 +86,36 @@ def prompts() -> None:
 @prompts.command()
 @click.argument("name")
 @click.argument("repositories", nargs=-1, metavar="[REPOSITORY]...")
+@click.option("--provider", metavar="NAME", help="Let a model of this provider write the terse texts; needs --model.")
+@click.option("--model", metavar="MODEL", help="The model, as its provider names it.")
 @click.pass_obj
-def draft(workspace: Path | None, name: str, repositories: Sequence[str]) -> None:
+def draft(
+    workspace: Path | None, name: str, repositories: Sequence[str], provider: str | None, model: str | None
+) -> None:
     """Propose terse texts and acceptance criteria for the task set NAME, before it is frozen.
 
-    They are files below data/task_sets/NAME/, to be edited and reviewed: terse/TASK.md from the title of each issue,
-    criteria/TASK.yaml with what its tests ask for and nothing tells. What is there already is kept.
+    They are files below data/task_sets/NAME/, to be edited and reviewed: terse/TASK.md from the title of each issue, or
+    by a model that sees the issue alone, criteria/TASK.yaml with what its tests ask for and nothing tells. What is
+    there already is kept, and a text that names the answer is not written.
     """
     from evalpipe.config.values import SLUG_RULE, is_slug
-    from evalpipe.stages.drafting import draft_prompts
+    from evalpipe.stages.attempt_tally import dollars
+    from evalpipe.stages.drafting import draft_prompts, model_writer
 
     if not is_slug(name):
         fail(f"{name!r} cannot name a task set, because no sweep could: use {SLUG_RULE}", WRONG_USE)
+    if (provider is None) != (model is None):
+        fail("--provider and --model go together", WRONG_USE)
     bench = open_bench(workspace)
-    drafts = draft_prompts(bench, name, chosen_repositories(bench, repositories))
+    chosen = chosen_repositories(bench, repositories)
+    if provider is None or model is None:
+        drafts = draft_prompts(bench, name, chosen)
+    else:
+        with model_writer(bench, provider, model) as (write, attempt):
+            drafts = draft_prompts(bench, name, chosen, write)
+            used = attempt.progress()
+        cost = "cost not known" if used.cost_usd is None else dollars(float(used.cost_usd))
+        console.note(f"{model}: {used.calls} calls, {used.usage.total:,} tokens, {cost}")
     for one in drafts:
         click.echo(f"{one.task_id}: terse text {one.terse.value}{f' ({one.detail})' if one.detail else ''}")
         if one.undecided:

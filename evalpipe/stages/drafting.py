@@ -1,13 +1,17 @@
 """Drafts of a set's prompts, before it is frozen: what people then edit. Nothing that they wrote is ever replaced."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
 from evalpipe.config import RepositoryConfig
+from evalpipe.gateway import Gateway, OpenAttempt, WireForm
+from evalpipe.gateway.completion import complete
 from evalpipe.lake import Row, write_atomically
 from evalpipe.stages.bench import Workbench
+from evalpipe.stages.model_access import gateway_provider
 from evalpipe.stages.task_texts import ReferenceChange, SetTexts, admits, problem_of
 from evalpipe.tasks import (
     Criterion,
@@ -17,12 +21,14 @@ from evalpipe.tasks import (
     TaskSetError,
     criteria_path,
     frozen_sets,
+    problem_text,
     terse_draft,
     terse_path,
     with_proposals,
 )
 from evalpipe.tasks.acceptance import unknowable
 from evalpipe.tasks.leak_lint import NAMES
+from evalpipe.tasks.terse_draft import MOST_CHARACTERS
 from evalpipe.validation import ValidationClass
 
 
@@ -34,7 +40,7 @@ class TerseDraft(StrEnum):
     NAMES_THE_ANSWER = "names_the_answer"
     """A freeze would refuse it. Of a draft there is no file then."""
     NO_TITLE = "no_title"
-    """The first line of the problem is no sentence to draft from: write one by hand."""
+    """Neither the first line of the problem nor the model's answer is a sentence to begin with: write one by hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +54,57 @@ class PromptDraft:
     original_names: tuple[str, ...]
 
 
-def draft_prompts(bench: Workbench, name: str, configs: Sequence[RepositoryConfig]) -> list[PromptDraft]:
+Writer = Callable[[str], str]
+"""Makes a terse text of a problem's; empty where it cannot."""
+
+_INSTRUCTION = (
+    "You restate problem reports of a software project for its developers. Write one or two plain sentences that name "
+    "the symptom, as a user would notice it: what happens, and what was expected. Name no file, function, class, "
+    "variable, commit, pull request or fix, and quote no code. Answer with the sentences alone."
+)
+
+
+@contextmanager
+def model_writer(bench: Workbench, provider: str, model: str) -> Iterator[tuple[Writer, OpenAttempt]]:
+    """Lets a model write terse texts, which sees the problem's text and nothing of the change; and what it has used.
+
+    Raises ConfigError and ProviderError.
+    """
+    config = bench.workspace.load_provider(provider)
+    form = WireForm(config.forms[0])
+    with (
+        Gateway([gateway_provider(config)]) as gateway,
+        gateway.open_attempt("draft", provider, model=model) as attempt,
+    ):
+
+        def write(problem: str) -> str:
+            said = " ".join(complete(attempt, form, model, _INSTRUCTION, problem).split())
+            return f"{said}\n" if 0 < len(said) <= MOST_CHARACTERS else ""
+
+        yield write, attempt
+
+
+def draft_prompts(
+    bench: Workbench, name: str, configs: Sequence[RepositoryConfig], write: Writer = terse_draft
+) -> list[PromptDraft]:
     """Propose a terse text and acceptance criteria for each candidate that the task set `name` could have.
 
-    Raises TaskSetError when the set is frozen already, when a file of it cannot be read, and without a candidate.
+    `write` is asked for texts that are not there yet. Raises TaskSetError when the set is frozen already, when a file
+    of it cannot be read, and without a candidate.
     """
     folder = bench.workspace.task_sets_dir / name
     if folder in frozen_sets(bench.workspace.task_sets_dir):
         raise TaskSetError(f"the task set {name} is frozen, and its prompts with it: draft those of another name")
     texts = SetTexts.read(folder)
-    drafts = [found for config in configs for found in _of_repository(bench, folder, config, texts)]
+    drafts = [found for config in configs for found in _of_repository(bench, folder, config, texts, write)]
     if not drafts:
         raise TaskSetError("there is nothing to draft for: no candidate is valid yet; `evalpipe status` says why")
     return drafts
 
 
-def _of_repository(bench: Workbench, folder: Path, config: RepositoryConfig, texts: SetTexts) -> Iterator[PromptDraft]:
+def _of_repository(
+    bench: Workbench, folder: Path, config: RepositoryConfig, texts: SetTexts, write: Writer
+) -> Iterator[PromptDraft]:
     candidates = {row["candidate_id"]: row for row in bench.lake.rows("candidate_commits", config.name)}
     mirror = bench.mirror(config.name)
     for validated in bench.lake.rows("validated_tasks", config.name):
@@ -73,7 +114,7 @@ def _of_repository(bench: Workbench, folder: Path, config: RepositoryConfig, tex
         candidate = candidates[task_id]
         change = ReferenceChange.read(mirror, config, candidate, validated["fail_to_pass"])
         there = texts.terse.get(task_id)
-        text = terse_draft(candidate["problem_text"]) if there is None else there
+        text = write(problem_text(candidate["problem_text"], candidate["commit"])) if there is None else there
         with_text = replace(texts, terse={**texts.terse, task_id: text} if text else texts.terse)
         problem = problem_of(mirror, candidate, validated, change, with_text)
         names = _names(problem, PromptMode.TERSE, validated)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from evalpipe.stages.drafting import TerseDraft, draft_prompts
+from evalpipe.stages.drafting import TerseDraft, draft_prompts, model_writer
 from evalpipe.stages.freezing import freeze_task_set
 from evalpipe.tasks import PromptMode, Task, TaskSetError, load_task_set, prompt
+from evalpipe_tests.asking_agent import KEY_VARIABLE, REAL_KEY, write_asking_agent
+from evalpipe_tests.model_replies import Say
+from evalpipe_tests.model_server import ModelServer
 from evalpipe_tests.stages.workspaces import TestBench
 
 
@@ -141,3 +145,32 @@ def test_a_criteria_file_that_cannot_be_read_is_named(frozen: TestBench, text: s
 def test_a_frozen_set_has_no_drafts(frozen: TestBench) -> None:
     with pytest.raises(TaskSetError, match="is frozen"):
         draft_prompts(frozen, "q", [frozen.repository])
+
+
+@pytest.mark.slow
+def test_a_model_may_write_the_terse_texts_and_is_told_the_problem_alone(
+    frozen: TestBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, REAL_KEY)
+    noon, hours = (_candidates(frozen)[number] for number in (1, 4))
+
+    def answer(number: int, document: dict[str, Any]) -> Say:
+        asked = str(document["messages"][-1]["content"])
+        return Say("At midday the display\nis wrong." if "noon" in asked else "Change hours in clock.py.")
+
+    with ModelServer(answer) as server:
+        write_asking_agent(frozen.workspace.root, server.url)
+        with model_writer(frozen, "local", "gpt-5") as (write, attempt):
+            drafts = {one.task_id: one for one in draft_prompts(frozen, "next", [frozen.repository], write)}
+            assert (attempt.progress().calls, attempt.progress().usage.input) == (2, 200)
+            draft_prompts(frozen, "next", [frozen.repository], write)
+            # What names the answer is not kept, so that it is asked for again; what was written is not.
+            assert attempt.progress().calls == 3
+    assert drafts[noon].terse is TerseDraft.WRITTEN
+    assert (_folder(frozen) / "terse" / f"{noon}.md").read_text() == "At midday the display is wrong.\n"
+    assert (drafts[hours].terse, "clock.py" in drafts[hours].detail) == (TerseDraft.NAMES_THE_ANSWER, True)
+    assert not (_folder(frozen) / "terse" / f"{hours}.md").exists()
+    told = b"".join(seen.body for seen in server.seen)
+    assert b"return 12" not in told
+    assert b"assert clock" not in told
+    assert REAL_KEY.encode() not in told

@@ -160,7 +160,8 @@ def test_the_jobs_schedules_and_checks_of_this_repository(repository_workspace: 
 
 def test_the_page_on_operation_names_each_schedule_sensor_and_check(repository_workspace: Workspace) -> None:
     repository = build_definitions(repository_workspace).get_repository_def()
-    names = {one.name for one in (*repository.schedule_defs, *repository.sensor_defs)}
+    names = {schedule.name for schedule in repository.schedule_defs}
+    names |= {sensor.name for sensor in repository.sensor_defs}
     names |= {key.name for key in repository.asset_graph.asset_check_keys}
     page = (TOP / "docs/operations.md").read_text()
     for name in names:

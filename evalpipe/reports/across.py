@@ -5,16 +5,17 @@ Nothing here was fixed before the runs, so all of it is exploratory and says so:
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evalpipe.manifest import describe_differences, differences
 from evalpipe.reports import wording
 from evalpipe.reports.comparisons import AGENT_ITSELF, RUN_ITSELF, Comparison
 from evalpipe.reports.findings import why_no_result
-from evalpipe.reports.records import SweepResults
-from evalpipe.reports.samples import collect_samples
+from evalpipe.reports.records import Prices, SweepResults
+from evalpipe.reports.samples import Samples, collect_samples
 from evalpipe.reports.solved import SolvedBy, solved_by
+from evalpipe.reports.usage import UsageRow, usage_rows
 from evalpipe.stats.counts import TaskCount
 from evalpipe.stats.multiple import LEVEL, holm
 from evalpipe.stats.paired import PairedComparison, compare_paired
@@ -58,12 +59,14 @@ class SweepPair:
 
 @dataclass(frozen=True, slots=True)
 class SweepComparison:
-    """`notes` say what was compared and what was left out."""
+    """`notes` say what was compared and what was left out. `usage` is on the common tasks, in one currency."""
 
     sweeps: tuple[str, ...]
     tasks: tuple[str, ...]
     notes: tuple[str, ...]
     pairs: tuple[SweepPair, ...]
+    usage: tuple[UsageRow, ...]
+    prices: Prices
 
 
 def compare_sweeps(sweeps: Sequence[SweepResults], agents: Sequence[str] = ()) -> SweepComparison:
@@ -81,7 +84,10 @@ def compare_sweeps(sweeps: Sequence[SweepResults], agents: Sequence[str] = ()) -
     tasks = _common_tasks(sweeps)
     if not tasks:
         raise NotComparable("the sweeps have no task in common with the same content, so nothing can be compared")
-    by_sweep = [_sides(results, tasks, agents) for results in sweeps]
+    prices = sweeps[0].prices if len({results.prices for results in sweeps}) == 1 else Prices()
+    shared = [_on(results, tasks, prices) for results in sweeps]
+    samples = [collect_samples(results) for results in shared]
+    by_sweep = [_sides(results, found, agents) for results, found in zip(shared, samples, strict=True)]
     keys = [
         (first, second)
         for left, right in itertools.combinations(by_sweep, 2)
@@ -97,6 +103,13 @@ def compare_sweeps(sweeps: Sequence[SweepResults], agents: Sequence[str] = ()) -
         tasks=tasks,
         notes=_notes(sweeps, tasks),
         pairs=_pairs(keys, category),
+        usage=tuple(
+            replace(row, agent=_label(row.agent, results))
+            for results, found in zip(shared, samples, strict=True)
+            for row in usage_rows(results, found)
+            if not agents or row.agent in agents
+        ),
+        prices=prices,
     )
 
 
@@ -105,14 +118,23 @@ def _common_tasks(sweeps: Sequence[SweepResults]) -> tuple[str, ...]:
     return tuple(task for task, digest in digests[0].items() if all(one.get(task) == digest for one in digests[1:]))
 
 
-def _sides(results: SweepResults, tasks: Sequence[str], agents: Sequence[str]) -> list[Side]:
-    tallies = collect_samples(results).tallies
+def _on(results: SweepResults, tasks: Sequence[str], prices: Prices) -> SweepResults:
+    """The same results on these tasks alone, with costs as `prices` has them."""
+    wanted = set(tasks)
+    return replace(results, tasks=tuple(task for task in results.tasks if task.task_id in wanted), prices=prices)
+
+
+def _label(agent: str, results: SweepResults) -> str:
+    return f"{agent} ({results.sweep})"
+
+
+def _sides(results: SweepResults, samples: Samples, agents: Sequence[str]) -> list[Side]:
     return [
         Side(
-            label=f"{agent.name} ({results.sweep})",
+            label=_label(agent.name, results),
             agent=agent.name,
             mode=mode,
-            counts={task: count for task, count in tallies[agent.name, mode].counts.items() if task in set(tasks)},
+            counts=samples.tallies[agent.name, mode].counts,
             manifest=results.manifests.get((agent.name, mode)),
         )
         for agent in results.contenders

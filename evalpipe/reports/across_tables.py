@@ -1,5 +1,6 @@
 """A comparison of sweeps as tables, text, Markdown and JSON."""
 
+from dataclasses import asdict
 from typing import Any
 
 from evalpipe.reports import wording
@@ -9,10 +10,11 @@ from evalpipe.reports.scoreboard import comparison_cells, comparison_header
 from evalpipe.reports.solved import solved_rows, solved_table
 from evalpipe.reports.text import aligned
 from evalpipe.reports.text_table import TextTable
+from evalpipe.reports.usage import price_note, usage_table
 
 
 def across_tables(found: SweepComparison) -> list[tuple[str, TextTable]]:
-    """Return the pairs, who solves what, and the drift of each category, with their titles."""
+    """Return the pairs, who solves what, the drift of each category, and what attempts took, with their titles."""
     pairs = tuple(
         (*comparison_cells(pair.comparison)[:-1], _result(pair, number)) for number, pair in enumerate(found.pairs, 1)
     )
@@ -27,6 +29,7 @@ def across_tables(found: SweepComparison) -> list[tuple[str, TextTable]]:
         ("Pairs: second minus first", TextTable(comparison_header(), pairs, numeric=frozenset({3, 4, 5, 6}))),
         ("Solved in more than half of the samples", solved_table(solved)),
         ("By category, exploratory", TextTable(header, drift, numeric=frozenset({4, 5, 6, 7, 8}))),
+        ("What attempts took, median and quartiles", usage_table(found.usage, found.prices)),
     ]
 
 
@@ -42,7 +45,7 @@ def across_text(found: SweepComparison) -> str:
     for title, table in across_tables(found):
         lines += ["", title, *aligned(table)]
     footnotes = across_footnotes(found)
-    return "\n".join([*lines, *(["", *footnotes] if footnotes else [])])
+    return "\n".join([*lines, price_note(found.prices), *(["", *footnotes] if footnotes else [])])
 
 
 def across_markdown(found: SweepComparison) -> str:
@@ -50,6 +53,7 @@ def across_markdown(found: SweepComparison) -> str:
     parts = ["\n".join(f"- {escaped(note)}" for note in found.notes)]
     for title, table in across_tables(found):
         parts += [f"**{escaped(title)}**", markdown_table(table)]
+    parts.append(escaped(price_note(found.prices)))
     footnotes = across_footnotes(found)
     return "\n\n".join([*parts, *(["\n".join(f"- {escaped(line)}" for line in footnotes)] if footnotes else [])])
 
@@ -61,6 +65,8 @@ def across_summary(found: SweepComparison) -> dict[str, Any]:
         "tasks": list(found.tasks),
         "notes": list(found.notes),
         "pairs": [_pair(pair) for pair in found.pairs],
+        "prices": asdict(found.prices),
+        "usage": [asdict(row) for row in found.usage],
     }
 
 

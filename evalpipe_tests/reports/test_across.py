@@ -6,8 +6,8 @@ import pytest
 
 from evalpipe.reports.across import NotComparable, compare_sweeps
 from evalpipe.reports.across_tables import across_markdown, across_summary, across_text
-from evalpipe.reports.records import SweepResults
-from evalpipe_tests.reports.sweeps import BROAD, STEADY, SweepBuilder, graded_row, manifest
+from evalpipe.reports.records import Prices, SweepResults
+from evalpipe_tests.reports.sweeps import BROAD, STEADY, SweepBuilder, graded_row, manifest, rows_of
 
 
 def _sweep(name: str, passes: list[int], agent: str = "steady", **changes: Any) -> SweepResults:
@@ -42,6 +42,25 @@ def test_different_revisions_are_compared_on_common_tasks_only_and_say_so() -> N
     assert "compared only on the 14 tasks that all have with the same content" in found.notes[1]
     assert found.pairs[0].comparison.paired is not None
     assert found.pairs[0].comparison.paired.tasks == 14
+
+
+def test_what_attempts_took_stands_side_by_side_on_the_common_tasks_in_one_currency() -> None:
+    def sweep(name: str, dollars: float, prices: Prices) -> SweepResults:
+        rows = [row | {"cost_usd": dollars, "attempt": 0} for row in rows_of("steady", STEADY, 4)]
+        return replace(SweepBuilder({"steady": STEADY}, rows=rows, changes={"prices": prices}).build(), sweep=name)
+
+    euros = Prices("EUR", 0.5, "eu")
+    first, second = sweep("a", 1.0, euros), sweep("b", 3.0, euros)
+    second = replace(second, tasks=second.tasks[:4])
+    found = compare_sweeps([first, second])
+    assert [(row.agent, row.attempts) for row in found.usage] == [("steady (a)", 16), ("steady (b)", 16)]
+    assert [row.mean_cost.mean for row in found.usage if row.mean_cost] == [0.5, 1.5]
+    assert "cost, EUR" in across_text(found)
+    assert "at 0.5 for one US dollar" in across_markdown(found).replace("\\", "")
+    assert across_summary(found)["usage"][1]["mean_cost"]["mean"] == 1.5
+    dollars = compare_sweeps([first, replace(second, prices=Prices("GBP", 0.4, "uk"))])
+    assert dollars.prices == Prices()
+    assert [row.mean_cost.mean for row in dollars.usage if row.mean_cost] == [1.0, 3.0]
 
 
 def test_manifest_differences_are_footnotes_on_the_table() -> None:

@@ -275,6 +275,8 @@ def set_dagster_home(workspace: Workspace) -> None:
     os.environ["EVALPIPE_STATE_DIR"] = str(workspace.state_dir)
     os.environ["EVALPIPE_WORKSPACE"] = str(workspace.root)
     os.environ["MPLCONFIGDIR"] = str(workspace.state_dir / "matplotlib")
+    # Else a backfill fails for good when the daemon looks at it while the code server starts again.
+    os.environ["DAGSTER_BACKFILL_RETRY_DEFINITION_CHANGED_ERROR"] = "1"
 
 
 def initialise_instance(workspace: Workspace) -> None:

@@ -1,5 +1,6 @@
 """Who owns a box: a process, named so that a later process with the same number is not taken for it."""
 
+import datetime as dt
 import os
 import socket
 import subprocess
@@ -25,6 +26,18 @@ def process_start(pid: int) -> str | None:
     # state is the third, the start in clock ticks since boot the 22nd: proc(5).
     fields = stat[stat.rindex(b")") + 2 :].split()
     return None if fields[0] in (b"Z", b"X") else fields[19].decode()
+
+
+def process_started_at(pid: int) -> float | None:
+    """The same in seconds since 1970, to a second or two."""
+    start = process_start(pid)
+    if start is None:
+        return None
+    if not start.isdigit():
+        return dt.datetime.strptime(start, "%a-%b-%d-%H:%M:%S-%Y").astimezone().timestamp()
+    # The time of boot, proc(5).
+    (boot,) = (line.split()[1] for line in (_PROC / "stat").read_text().splitlines() if line.startswith("btime "))
+    return int(boot) + int(start) / os.sysconf("SC_CLK_TCK")
 
 
 def _start_from_ps(pid: int) -> str | None:

@@ -8,7 +8,8 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import dagster as dg
 import pytest
@@ -18,7 +19,7 @@ from dagster_graphql.schema import create_schema
 from dagster_graphql.test.utils import execute_dagster_graphql
 
 from evalpipe.pipeline.driver import initialise_instance
-from evalpipe_tests.pipeline.workspaces import TinyWorkspace
+from evalpipe_tests.pipeline.workspaces import SET_BY_COMMANDS, TinyWorkspace
 
 BACKFILL = """
 mutation($b: LaunchBackfillParams!) { launchPartitionBackfill(backfillParams: $b) {
@@ -50,15 +51,16 @@ query($id: ID!) { runOrError(runId: $id) { __typename ... on Run { status } } }
 class Ui:
     """The questions and orders of the UI, over GraphQL."""
 
-    def __init__(self, process: WorkspaceProcessContext, processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    def __init__(self, process: WorkspaceProcessContext, daemon: "Service", code_server: "Service") -> None:
         self._process = process
-        self._processes = processes
+        self.daemon = daemon
+        self.code_server = code_server
         self._schema = create_schema()
 
     def kill(self) -> None:
         """Kill the daemon, the code server and the runs that it started, all at once."""
-        for process in self._processes:
-            os.killpg(process.pid, signal.SIGKILL)
+        for service in (self.daemon, self.code_server):
+            os.killpg(service.process.pid, signal.SIGKILL)
 
     def launch(self, job: str, tags: Mapping[str, str]) -> str:
         """Let the daemon run a job; returns the id of the run."""
@@ -93,6 +95,10 @@ class Ui:
         stats = self.ask(PARTITIONS, {"k": {"path": asset}})["assetNodeOrError"]["partitionStats"]
         return stats["numPartitions"], stats["numMaterialized"], stats["numFailed"]
 
+    def forget_connections(self) -> None:
+        """Look at the code server anew, as a page does that is loaded again."""
+        self._process.reload_code_location("evalpipe")
+
     def wait(self, backfill: str, timeout_s: float) -> dict[str, Any]:
         end = time.monotonic() + timeout_s
         while (status := self.status(backfill))["status"] not in ("COMPLETED_SUCCESS", "COMPLETED_FAILED", "FAILED"):
@@ -107,43 +113,68 @@ def running(tiny: TinyWorkspace) -> Iterator[Ui]:
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
         for name, value in tiny.environment().items():
             patch.setenv(name, value)
-        for name in ("DAGSTER_HOME", "EVALPIPE_STATE_DIR", "EVALPIPE_WORKSPACE", "MPLCONFIGDIR"):
+        for name in SET_BY_COMMANDS:
             patch.setenv(name, "")
         patch.chdir(tiny.root)
         initialise_instance(tiny.workspace)
-        port = _free_port()
+        port = free_port()
         server = (
             "load_from:\n  - grpc_server:\n      host: 127.0.0.1\n      port: {port}\n      location_name: evalpipe\n"
         )
         tiny.write("workspace-of-test.yaml", server.format(port=port))
         code_server = ["code-server", "start", "-m", "evalpipe.definitions", "-h", "127.0.0.1", "-p", str(port)]
-        server_process = stack.enter_context(_process(["-m", "dagster", *code_server]))
-        _wait_for(port)
-        daemon = stack.enter_context(_process(["-m", "dagster._daemon", "run", "-w", "workspace-of-test.yaml"]))
+        code_service = stack.enter_context(Service(["-m", "dagster", *code_server], port))
+        daemon = stack.enter_context(Service(["-m", "dagster._daemon", "run", "-w", "workspace-of-test.yaml"]))
         instance = stack.enter_context(dg.DagsterInstance.get())
         target = WorkspaceFileTarget([str(tiny.root / "workspace-of-test.yaml")])
-        yield Ui(stack.enter_context(WorkspaceProcessContext(instance, target)), (daemon, server_process))
+        yield Ui(stack.enter_context(WorkspaceProcessContext(instance, target)), daemon, code_service)
 
 
-@contextmanager
-def _process(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
-    log = open("dagster.log", "ab")  # noqa: PTH123, SIM115 - both processes write it to their end
-    process = subprocess.Popen(
-        [sys.executable, *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-    )
-    try:
-        yield process
-    finally:
-        process.terminate()
+class Service:
+    """A process of Dagster in the current folder, which can be killed and started again; a context manager.
+
+    One that listens on `port` has started when it answers there.
+    """
+
+    def __init__(self, arguments: Sequence[str], port: int | None = None) -> None:
+        self._arguments = arguments
+        self._port = port
+        self.process = self._start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.process.terminate()
         try:
-            process.wait(20)
+            self.process.wait(20)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        log.close()
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+    def kill(self) -> None:
+        """End this process alone, with no time to say anything; what it started lives on."""
+        self.process.kill()
+        self.process.wait()
+
+    def start_again(self) -> None:
+        self.process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, *self._arguments]
+        with open("dagster.log", "ab") as log:  # noqa: PTH123
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        if self._port is not None:
+            _wait_for(self._port)
+        return process
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine on which nothing listens now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -155,5 +186,5 @@ def _wait_for(port: int) -> None:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
-        assert time.monotonic() < end, "the code server does not answer; see dagster.log in the workspace"
+        assert time.monotonic() < end, f"nothing answers on port {port}; see dagster.log in the workspace"
         time.sleep(0.2)

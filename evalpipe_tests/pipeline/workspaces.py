@@ -41,7 +41,10 @@ SWEEP = (
 )
 EVALPIPE = (sys.executable, "-c", "from evalpipe.cli import main; main()")
 
-_SET_BY_COMMANDS = ("DAGSTER_HOME", "EVALPIPE_STATE_DIR", "EVALPIPE_WORKSPACE", "MPLCONFIGDIR")
+SET_BY_COMMANDS = (
+    *("DAGSTER_HOME", "EVALPIPE_STATE_DIR", "EVALPIPE_WORKSPACE", "MPLCONFIGDIR"),
+    "DAGSTER_BACKFILL_RETRY_DEFINITION_CHANGED_ERROR",
+)
 
 _PRICE = b"def price(amount):\n    return int(amount * 100) / 100\n\n\ndef tax(amount):\n    return amount * 0.2\n"
 _ROUNDED = _PRICE.replace(b"int(amount * 100) / 100", b"round(amount, 2)")
@@ -112,7 +115,7 @@ class TinyWorkspace:
                 patch.delenv(name)
             # Named, so that what the command sets is undone with the rest.
             for name, value in {
-                **dict.fromkeys(_SET_BY_COMMANDS, ""),
+                **dict.fromkeys(SET_BY_COMMANDS, ""),
                 **self.environment(),
                 **(variables or {}),
             }.items():
@@ -142,6 +145,17 @@ class TinyWorkspace:
         target = self.root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
+
+    def change(self, path: str, old: str, new: str) -> None:
+        """Replace `old` in a file that has it."""
+        text = (self.root / path).read_text(encoding="utf-8")
+        assert old in text
+        self.write(path, text.replace(old, new))
+
+    def watch_runs_closely(self) -> None:
+        """Let Dagster look for dead runs every 3 s, and give their places free as soon."""
+        self.change("dagster.yaml", "poll_interval_seconds: 30", "poll_interval_seconds: 3")
+        self.change("dagster.yaml", "free_slots_after_run_end_seconds: 60", "free_slots_after_run_end_seconds: 3")
 
 
 @dataclass(frozen=True, slots=True)

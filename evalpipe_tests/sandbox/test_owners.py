@@ -3,8 +3,12 @@
 import os
 import socket
 import subprocess
+import time
+from pathlib import Path
 
-from evalpipe.sandbox.owners import _start_from_ps, is_leftover, owner_id, process_start
+import pytest
+
+from evalpipe.sandbox.owners import _start_from_ps, is_leftover, owner_id, process_start, process_started_at
 
 NOBODY: frozenset[str] = frozenset()
 
@@ -38,6 +42,15 @@ def test_owners_of_other_hosts_must_be_named() -> None:
 
 def test_a_label_that_nobody_wrote_is_nobodys() -> None:
     assert is_leftover(f"{socket.gethostname()}:x", NOBODY)
+
+
+def test_the_start_of_a_process_has_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "50"]) as process:
+        assert abs((process_started_at(process.pid) or 0) - time.time()) < 5
+        monkeypatch.setattr("evalpipe.sandbox.owners._PROC", tmp_path)  # as where there is no /proc
+        assert abs((process_started_at(process.pid) or 0) - time.time()) < 5
+        process.kill()
+    assert process_started_at(process.pid) is None
 
 
 def test_ps_tells_starts_apart_from_deaths() -> None:

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import time
 import urllib.error
@@ -13,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from evalpipe_tests.pipeline.daemon import BACKFILL, STATUS
+from evalpipe_tests.pipeline.daemon import BACKFILL, STATUS, free_port
 from evalpipe_tests.pipeline.workspaces import EVALPIPE, TinyWorkspace, wait_until
 
 _START_S = 120
@@ -56,9 +55,7 @@ class DagsterUi:
 @contextmanager
 def serving(tiny: TinyWorkspace) -> Iterator[DagsterUi]:
     """Run the UI of a workspace until the block ends."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
     started = time.monotonic()
     with (tiny.root / "ui.log").open("ab") as log:

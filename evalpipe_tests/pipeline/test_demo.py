@@ -80,6 +80,18 @@ def test_the_mark_provisional_stands_in_every_form_of_the_report(demo: Demo) -> 
     assert "scripted" in html
 
 
+def test_the_redacted_report_has_the_numbers_and_no_name_of_a_task_test_or_package(demo: Demo) -> None:
+    printed = demo.tiny.succeed("report", "demo", "--redacted", "--format", "md").out
+    assert "Which of the two scripted agents" in printed
+    assert "| 0.72 |" in printed
+    folder = demo.tiny.lake / "reports/demo/redacted"
+    written = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    for text in (printed.encode(), written):
+        assert b"task-001" in text
+        assert not [name for name in (b"larder", b"demo-1", b"demo-2", b"test_") if name in text]
+    assert {path.name for path in folder.iterdir()} == {"report.html", "report.md", "tables"}
+
+
 @NEEDS_CHROMIUM
 def test_the_report_opens_in_a_browser_on_a_desk_and_on_a_phone(demo: Demo, tmp_path: Path) -> None:
     report = demo.tiny.lake / "reports/demo/report.html"

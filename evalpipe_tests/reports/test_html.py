@@ -6,7 +6,7 @@ import pytest
 
 from evalpipe.reports import html_report, summary
 from evalpipe.reports.forms import redacted
-from evalpipe.reports.records import LeftOutCandidate, SweepResults
+from evalpipe.reports.records import LeftOutCandidate, Prices, SweepResults
 from evalpipe_tests.reports.sweeps import (
     BROAD,
     STEADY,
@@ -65,6 +65,8 @@ def hostile_sweep() -> SweepResults:
         selection_rule=HOSTILE,
         tasks=tasks,
         weights={HOSTILE: 1.0},
+        prices=Prices(HOSTILE, 0.5, HOSTILE),
+        left_out=(LeftOutCandidate(HOSTILE, HOSTILE, HOSTILE, HOSTILE),),
         mining=((HOSTILE, 3),),
         validation=((HOSTILE, 3),),
         manifests={**results.manifests, (name, "original"): manifest(HOSTILE, network=HOSTILE)},

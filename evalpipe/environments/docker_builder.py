@@ -31,6 +31,7 @@ from evalpipe.environments.recipe import PACKAGES_FILE
 from evalpipe.environments.recipe_build import PACKAGES_BYTES, BuildResult, listed_packages, run_recipe
 from evalpipe.environments.sources import DockerfileSource, EnvironmentSource, ImageSource, RecipeSource, build_key
 from evalpipe.sandbox import DiskFull
+from evalpipe.sandbox.container_stdin import FILLS_ITSELF, HAS_GNU_TAR
 from evalpipe.sandbox.engine import Engine, engine_faults
 
 BUILD_TIMEOUT_S = 1800.0
@@ -152,6 +153,8 @@ class DockerEnvironmentBuilder:
             made = run_recipe(container, source, planned.newer, self._settings)
             if made.status is not BuildStatus.BUILT:
                 return made
+            if _succeeds(container, HAS_GNU_TAR):
+                labels.append(f"LABEL {FILLS_ITSELF}=1")
             changes = ["USER 1000:1000", "WORKDIR /work", 'CMD ["/bin/sh"]', *labels]
             return made._replace(image=container.commit(IMAGE_NAME, self._tag(planned.build_key), changes))
 
@@ -181,3 +184,11 @@ class DockerEnvironmentBuilder:
         finally:
             with self._lock:
                 self._running.discard(container)
+
+
+def _succeeds(container: BuildContainer, script: str) -> bool:
+    try:
+        container.run(script)
+    except StepFailed:
+        return False
+    return True

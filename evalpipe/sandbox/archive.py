@@ -36,6 +36,9 @@ class TarSpool:
             fileobj=self._file, mode="w", format=_FORMAT, encoding=_ENCODING, errors=_ERRORS
         )
         self._directories: set[bytes] = set()
+        self._others: set[bytes] = set()
+        self.replaces = False
+        """Whether an entry stands in the place of an earlier one, which not every tar program takes."""
 
     def __enter__(self) -> "TarSpool":
         return self
@@ -62,6 +65,8 @@ class TarSpool:
             if entry.mode == DIRECTORY:
                 self._add_directory(path)
                 continue
+            self.replaces = self.replaces or path in self._directories or path in self._others
+            self._others.add(path)
             if path in self._directories:
                 inside = path + b"/"
                 self._directories = {d for d in self._directories if d != path and not d.startswith(inside)}
@@ -89,6 +94,7 @@ class TarSpool:
 
     def _add_directory(self, path: bytes) -> None:
         if path not in self._directories:
+            self.replaces = self.replaces or path in self._others
             self._directories.add(path)
             self._add(as_text(path), tarfile.DIRTYPE, 0o755, b"")
 

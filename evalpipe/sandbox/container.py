@@ -16,6 +16,7 @@ from docker.types import LogConfig, Mount, Ulimit
 from evalpipe.sandbox.archive import TarSpool, tar_members
 from evalpipe.sandbox.box import WATCH_S, FileEntry, Limits, Outcome, TreeLimits, Watch
 from evalpipe.sandbox.container_files import ContainerFiles
+from evalpipe.sandbox.container_stdin import FILLS_ITSELF, StdinArchive, passes_a_shell
 from evalpipe.sandbox.engine import Engine, engine_faults
 from evalpipe.sandbox.errors import (
     EngineFault,
@@ -97,9 +98,6 @@ class DockerBox:
         self.labels, self.name = dict(labels), name
         self._images_with_own_root = trusted
         self._spool = TarSpool(USER, USER)
-        # The engine leaves an entry named "." alone, and the root must belong to the user: name it from
-        # outside.
-        self._spool.add_root(f"..{ROOT}")
         self._container: str | None = None
         self._creating = False
         self._state = "filling"
@@ -122,12 +120,14 @@ class DockerBox:
         self._require("filling")
         self._state = "running"
         directory = self._working_directory(cwd)
+        environment = self._engine.environment_of_box(self._image, dict(env))
+        fills_itself = self._engine.image_has(self._image, FILLS_ITSELF) and not self._spool.replaces
+        archive = StdinArchive() if fills_itself and passes_a_shell(environment) else None
         try:
-            self._container = container = self._create(command, dict(env), directory)
-            with engine_faults(f"lay the files into {self.name}"), self._spool as spool:
-                self._engine.api.put_archive(container, ROOT, spool.finish())
-            self._require_own_root(container)
-            outcome = self._start_and_wait(container, watch)
+            self._container = container = self._create(command, environment, directory, archive)
+            if archive is None:
+                self._put_archive(container)
+            outcome = self._start_and_wait(container, watch, archive)
         except SandboxError as error:
             if self._interrupted.is_set() and not isinstance(error, Interrupted):
                 raise Interrupted(f"{self.name} was killed while it ran") from error
@@ -170,18 +170,28 @@ class DockerBox:
             raise RuntimeError(f"{self.name} has no container")
         return ContainerFiles(self._engine, self._container, ROOT)
 
-    def _create(self, command: Sequence[str], env: dict[str, str], directory: str) -> str:
-        environment = self._engine.environment_of_box(self._image, env)
+    def _put_archive(self, container: str) -> None:
+        """Let the engine lay the files: into any image, whatever it holds and whomever its root belongs to."""
+        with engine_faults(f"lay the files into {self.name}"), self._spool as spool:
+            # The engine leaves an entry named "." alone, and the root must belong to the user: name it from outside.
+            spool.add_root(f"..{ROOT}")
+            self._engine.api.put_archive(container, ROOT, spool.finish())
+        self._require_own_root(container)
+
+    def _create(
+        self, command: Sequence[str], environment: list[str], directory: str, archive: StdinArchive | None
+    ) -> str:
         self._raise_if_interrupted()
         self._creating = True
         with engine_faults(f"create a container from {self._image}"):
             created = self._engine.api.create_container(
                 self._image,
                 # As the entry point, because that replaces both the image's entry point and its command.
-                entrypoint=list(command),
+                entrypoint=list(command) if archive is None else archive.wrapped(command, ROOT, directory),
                 name=self.name,
                 user=f"{USER}:{USER}",
-                working_dir=directory,
+                working_dir=directory if archive is None else ROOT,
+                stdin_open=archive is not None,
                 hostname=self._hostname,
                 environment=environment,
                 labels=self.labels,
@@ -213,10 +223,12 @@ class DockerBox:
             )
         self._images_with_own_root.add(self._image)
 
-    def _start_and_wait(self, container: str, watch: Watch | None) -> Outcome:
+    def _start_and_wait(self, container: str, watch: Watch | None, archive: StdinArchive | None) -> Outcome:
         output = OutputReader(self._engine, container, self._limits.output_bytes)
         try:
             self._raise_if_interrupted()
+            if archive is not None:
+                archive.open(self._engine, container)
             started = time.monotonic()
             try:
                 self._engine.api.start(container)
@@ -226,14 +238,18 @@ class DockerBox:
                 with engine_faults(f"start {self.name}"):
                     raise
             output.start()
+            if archive is not None:
+                archive.send(self._spool.finish())
             timed_out = self._wait(container, started, watch, output)
             duration = time.monotonic() - started
             state = self._final_state(container)
             output.join()
         finally:
             output.close()
+            if archive is not None:
+                archive.close()
         exit_code = int(state["ExitCode"])
-        return Outcome(
+        outcome = Outcome(
             exit_code=None if timed_out else exit_code,
             timed_out=timed_out,
             out_of_memory=bool(state["OOMKilled"]) and exit_code != 0 and not timed_out,
@@ -243,6 +259,9 @@ class DockerBox:
             stdout_truncated=output.stdout.truncated,
             stderr_truncated=output.stderr.truncated,
         )
+        if archive is not None:
+            archive.require_laid(outcome)
+        return outcome
 
     def _outcome_of_failed_start(self, error: APIError) -> Outcome:
         """Without an init program the engine itself looks for the command: what it does not find is no engine

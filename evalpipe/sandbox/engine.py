@@ -81,7 +81,7 @@ class Engine:
         self.api.timeout = _ANSWER_S
         # Debian's package only suggests the init program; the engine reports it as N/A when it is missing.
         self.has_init = self.facts.get("InitCommit", {}).get("ID") != "N/A"
-        self.image_environment = functools.lru_cache(maxsize=256)(self._image_environment)
+        self.image_config = functools.lru_cache(maxsize=256)(self._image_config)
 
     @functools.cached_property
     def outside_network(self) -> str:
@@ -95,10 +95,17 @@ class Engine:
         with engine_faults("reach the engine"):
             self.api.get(f"{self.api.base_url}/_ping", timeout=_ALIVE_S).raise_for_status()
 
-    def _image_environment(self, image: str) -> tuple[str, ...]:
+    def _image_config(self, image: str) -> dict[str, Any]:
         with engine_faults(f"use the image {image}"):
-            attributes = self.client.images.get(image).attrs
-        return tuple((attributes.get("Config") or {}).get("Env") or ())
+            return dict(self.client.images.get(image).attrs.get("Config") or {})
+
+    def image_environment(self, image: str) -> tuple[str, ...]:
+        """What an image sets, as `NAME=value`. Raises ImageMissing."""
+        return tuple(self.image_config(image).get("Env") or ())
+
+    def image_has(self, image: str, label: str) -> bool:
+        """Whether an image carries a label. Raises ImageMissing."""
+        return label in (self.image_config(image).get("Labels") or {})
 
     def path_of_image(self, image: str) -> str:
         """The PATH of an image, or the usual one where it has none. Raises ImageMissing."""

@@ -188,6 +188,14 @@ def test_dagster_validates_the_definitions_of_this_repository(repository_workspa
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_process_of_a_run_imports_nothing_that_draws_or_computes(frozen: Walk) -> None:
+    """Half of its start went into these, and most runs have no use for them."""
+    code = "import sys, evalpipe.definitions; print({'scipy', 'matplotlib', 'pandas', 'jinja2'} & sys.modules.keys())"
+    environment = {**os.environ, "EVALPIPE_WORKSPACE": str(frozen.tiny.root)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
 BREAKAGES = {
     "data/agents/half.yaml": ("adapter: [", "data/agents/half.yaml"),
     "data/sweeps/other.yaml": ("task_set: tiny\nagents: [emptyy]\nsamples: 1\ndecision: d\n", "did you mean 'empty'"),

@@ -2,8 +2,9 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-# Touched when the packages of pyproject.toml are in.
+# Touched when the packages of pyproject.toml are in: those that evalpipe runs with, and those of its development.
 INSTALLED := .venv/.installed
+DEVELOPING := .venv/.developing
 
 .PHONY: demo test test-agents lint check ui bench clean
 
@@ -13,10 +14,10 @@ demo: $(INSTALLED)
 # A process for each core, of which each takes whole files: what a file sets up is made once.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
-test: $(INSTALLED)
+test: $(DEVELOPING)
 	$(PYTEST)
 
-lint: $(INSTALLED)
+lint: $(DEVELOPING)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -32,7 +33,7 @@ ui: $(INSTALLED)
 # Mining beside bare git, one process for each change, and PyDriller: about 20 minutes, most of them for the histories.
 # Validation beside a loop of `docker run`: five minutes, where a Docker engine answers. A million graded rows beside
 # plain pandas: a minute.
-bench: $(INSTALLED)
+bench: $(DEVELOPING)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
 	$(BIN)/python -m benchmarks.mining
 	$(BIN)/python -m benchmarks.validation
@@ -41,7 +42,7 @@ bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks.attempts
 
 # Every case of the real agents' programs in containers, each of which starts one: about 15 minutes.
-test-agents: $(INSTALLED)
+test-agents: $(DEVELOPING)
 	EVALPIPE_TEST_AGENTS=all $(PYTEST) evalpipe_tests/conformance/test_agents.py
 
 clean:
@@ -51,5 +52,9 @@ $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "evalpipe needs Python 3.11 or newer; name one with: make PYTHON=python3.12 demo" >&2; exit 2; }
 	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(DEVELOPING): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@

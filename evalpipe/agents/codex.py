@@ -1,4 +1,4 @@
-"""Codex (npm): OpenAI Responses; the prompt on stdin, events as JSON lines on stdout."""
+"""Codex (npm): OpenAI Responses; the prompt on stdin, events as JSON lines into a file."""
 
 from dataclasses import dataclass
 
@@ -28,7 +28,9 @@ base_url = "{url}/v1"
 env_key = "{key}"
 wire_api = "responses"
 """
-_RUN = 'exec "$@" - < "$0"'
+# It sets its output not to block and ends in a panic when nobody reads for a moment, which a file never does.
+_EVENTS = f"{_HOME}/events.jsonl"
+_RUN = 'events=$1; shift; exec "$@" - < "$0" > "$events"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +57,10 @@ class Codex:
             *("--skip-git-repo-check", "-m", self.settings.model),
         )
         return AgentCommand(
-            ("sh", "-c", _RUN, f"{root}/{PROMPT_FILE}", *command),
+            ("sh", "-c", _RUN, f"{root}/{PROMPT_FILE}", f"{root}/{_EVENTS}", *command),
             (FileEntry(f"{_HOME}/config.toml".encode(), REGULAR, config.encode()),),
             {"CODEX_HOME": f"{root}/{_HOME}", _KEY: assignment.model.key},
             Forwarder(NODE_FORWARDER, self.program.interpreter),
-            ProgramOutput("codex", self.version),
+            ProgramOutput("codex", self.version, _EVENTS),
             leaves=(b".codex/",),
         )

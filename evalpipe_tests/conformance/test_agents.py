@@ -70,6 +70,8 @@ class RealProgram:
     """A command by which the program ends, when it is not by a text."""
     forbid: Callable[[AgentCommand], AgentCommand] | None = None
     """The same start with the permissions wrong, where the program has any."""
+    taking_tools: Mapping[bytes, bytes] = field(default_factory=dict)
+    """Files of a repository by which a program takes the tools from its agent."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Settings that reach the model, each found again in a request by `sent`."""
     sent: Callable[[dict[str, Any]], Mapping[str, Any]] = lambda request: {}
@@ -144,6 +146,7 @@ PROGRAMS: Mapping[str, RealProgram] = {
         "Bash",
         lambda command: {"command": command, "description": "x"},
         forbid=_with_arguments({"bypassPermissions": ("default",)}),
+        taking_tools={b".claude/settings.json": b'{"permissions": {"deny": ["Bash", "Edit", "Write"]}}'},
         settings={"tools": ("Bash", "Read")},
         sent=lambda request: {"tools": {tool["name"] for tool in request["tools"]}},
     ),
@@ -175,6 +178,9 @@ PROGRAMS: Mapping[str, RealProgram] = {
         "run_shell_command",
         lambda command: {"command": command, "description": "x"},
         forbid=_with_arguments({"--yolo": ()}),
+        taking_tools={
+            b".gemini/settings.json": b'{"tools": {"exclude": ["run_shell_command", "write_file", "replace"]}}'
+        },
         settings={"temperature": 0.5, "tools": ("run_shell_command", "read_file")},
         sent=lambda request: {
             "temperature": request["generationConfig"]["temperature"],
@@ -189,6 +195,7 @@ PROGRAMS: Mapping[str, RealProgram] = {
         "bash",
         lambda command: {"command": command, "description": "x"},
         forbid=_denying_opencode,
+        taking_tools={b"opencode.json": b'{"permission": {"*": "deny"}}'},
         settings={"temperature": 0.5, "tools": ("bash", "read"), "context_limit": 50_000},
         sent=lambda request: {
             "temperature": request["temperature"],
@@ -228,9 +235,10 @@ class Bench:
         timeout_s: float = 120,
         forbidden: bool = False,
         settings: ProgramSettings | None = None,
+        beside: Mapping[bytes, bytes] | None = None,
     ) -> AttemptResult:
         builder = Builder(self.folder / "source.git")
-        parent = builder.commit({b"clock.py": b"def noon():\n    return 11\n"})
+        parent = builder.commit({b"clock.py": b"def noon():\n    return 11\n", **(beside or {})})
         commit = builder.commit({b"clock.py": b"def noon():\n    return 12\n"})
         repository = Repository(builder.path)
         with ScratchObjects(repository) as scratch:
@@ -310,6 +318,16 @@ def test_wrong_permissions_are_a_fault_of_the_configuration(bench: Bench) -> Non
 
 
 @of_all_cases
+def test_settings_of_the_repository_that_take_the_tools_away_are_no_failure_of_the_agent(bench: Bench) -> None:
+    if not bench.program.taking_tools:
+        pytest.skip("the program has no such settings")
+    result = bench.attempt([bench.program.mend, *bench.program.ending], beside=bench.program.taking_tools)
+    # Where evalpipe's own settings stand above them, they take nothing away.
+    assert result.outcome in (AttemptOutcome.PERMISSION_DENIED, AttemptOutcome.FINISHED), result.transcript[-3000:]
+    assert bool(result.patch) is (result.outcome is AttemptOutcome.FINISHED)
+
+
+@of_all_cases
 def test_it_does_nothing(bench: Bench) -> None:
     assert bench.attempt(bench.program.ending).outcome is AttemptOutcome.EMPTY_PATCH
 
@@ -324,15 +342,17 @@ def test_it_loops_until_its_turns_are_used_and_its_patch_is_kept(bench: Bench) -
 
 
 @of_all_cases
-def test_a_background_child_that_holds_the_output_does_not_hold_the_attempt(bench: Bench) -> None:
-    result = bench.attempt(bench.program.script(f"{_MEND}; sleep 100 & echo started"))
+def test_an_attempt_with_a_background_child_that_holds_the_output_ends(bench: Bench) -> None:
+    # Gemini CLI and opencode wait for it, as long as it lives.
+    result = bench.attempt(bench.program.script(f"{_MEND}; sleep 30 & echo started"))
     assert result.outcome is AttemptOutcome.FINISHED, result.transcript[-3000:]
-    assert result.seconds < 60
+    assert b"+    return 12" in (result.patch or b"")
 
 
 @of_all_cases
 def test_the_patch_of_an_agent_that_hangs_after_its_edit_is_kept(bench: Bench) -> None:
-    result = bench.attempt(bench.program.script(f"{_MEND}; sleep 600"), timeout_s=25)
+    # Programs end a command that takes long, and go on: here every process but this one stands still.
+    result = bench.attempt(bench.program.script(f"{_MEND}; kill -STOP -1"), timeout_s=40)
     assert result.outcome is AttemptOutcome.TIMEOUT, (result.detail, result.transcript[-3000:])
     assert b"+    return 12" in (result.patch or b"")
     assert result.trajectory is not None

@@ -8,12 +8,19 @@ from evalpipe.agents.transcripts.lines import LINE_BYTES, lines, parsed, part, p
 
 
 def read(raw: bytes, writer: Writer) -> None:
-    """See `transcript`. What the program prints beside it is left out."""
+    """See `transcript`. What the program prints beside it is left out, unless it is all there is.
+
+    That is so of an attempt that was stopped in its first step: the trajectory is written after each.
+    """
+    is_written = False
     for name, block in _blocks(raw):
+        is_written = True
         if name == "info":
             _info(block, writer)
         else:
             _message(block, writer)
+    if not is_written:
+        writer.whole_text(raw)
 
 
 def _blocks(raw: bytes) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -102,6 +102,11 @@ def test_mini_swe_agent() -> None:
     assert document["extra"] == {"ending": "Submitted"}
 
 
+def test_mini_swe_agent_that_was_stopped_in_its_first_step_has_what_it_printed() -> None:
+    printed = _golden("mini-swe-agent").partition(b"\n{\n")[0]
+    assert _told(_read("mini-swe-agent", printed)) == [PROMPT, ("agent", printed.decode())]
+
+
 def test_gemini_cli() -> None:
     document = _read("gemini-cli", _golden("gemini-cli"))
     # The program says of a command that it ran, not how it ended.

@@ -134,13 +134,13 @@ def usage_table(rows: tuple[UsageRow, ...], prices: Prices) -> TextTable:
         "agent",
         "mode",
         "attempts",
+        f"cost per resolved, {currency}",
+        f"cost, {currency}",
         "seconds",
         "model calls",
         "input tokens",
         "of them cached",
         "output tokens",
-        f"cost, {currency}",
-        f"cost per resolved, {currency}",
         "lines / reference's",
         "edited tests",
     )
@@ -171,7 +171,7 @@ def price_note(prices: Prices) -> str:
 
 
 def _cells(row: UsageRow) -> tuple[str, ...]:
-    shown = [_quartiles(row.measures[name], _money if name == "cost" else wording.amount) for name in MEASURES]
+    amounts = [_quartiles(row.measures[name], wording.amount) for name in MEASURES if name != "cost"]
     resolved_cost = NOT_MEASURED if row.cost_per_resolved is None else _money(row.cost_per_resolved)
     if row.mean_cost and not row.resolved:
         resolved_cost = "nothing resolved"
@@ -179,8 +179,9 @@ def _cells(row: UsageRow) -> tuple[str, ...]:
         wording.plain(row.agent, 60),
         wording.plain(row.mode, 30),
         str(row.attempts),
-        *shown,
         resolved_cost,
+        _quartiles(row.measures["cost"], _money),
+        *amounts,
         _quartiles(row.lines, wording.amount),
         str(row.edited_tests),
     )

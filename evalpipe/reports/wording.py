@@ -92,7 +92,11 @@ def p_value(value: float) -> str:
 
 
 def amount(value: float) -> str:
-    """Return an amount of anything with two or three digits, whole from ten on."""
+    """Return an amount of anything with no more digits than its spread deserves: thousands as k, millions as M."""
+    if value >= 999_500:
+        return f"{value / 1e6:.3g}M"
+    if value >= 10_000:
+        return f"{value / 1e3:.3g}k"
     return f"{value:,.0f}" if value >= 10 else f"{value:.1f}" if value >= 1 else f"{value:.2g}"
 
 

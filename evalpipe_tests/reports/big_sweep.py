@@ -43,6 +43,10 @@ def graded_rows(agents: list[str], tasks: int, samples: int, seed: int = 7) -> p
             "unmet_tests": evidence.take(pa.array(resolved.astype(np.int64), pa.int64())),
             "cost_usd": pa.array(rng.lognormal(-1, 0.6, size=number)),
             "attempt_seconds": pa.array(rng.lognormal(5, 0.7, size=number)),
+            "model_calls": pa.array(rng.poisson(25, size=number)),
+            "input_tokens": pa.array(rng.lognormal(13, 0.6, size=number).astype(np.int64)),
+            "cached_input_tokens": pa.array(rng.lognormal(12, 0.6, size=number).astype(np.int64)),
+            "output_tokens": pa.array(rng.lognormal(9, 0.5, size=number).astype(np.int64)),
         }
         columns = [
             changes.get(field.name, pa.array([template.get(field.name)] * number, field.type)).cast(field.type)

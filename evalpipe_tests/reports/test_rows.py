@@ -107,8 +107,8 @@ def test_costs_are_given_in_the_currency_of_the_sweep_at_its_rate() -> None:
     results = builder.build()
     analysis = analyse(results)
     table = usage_table(analysis.usage, results.prices)
-    assert table.header[4:6] == ("cost, EUR", "cost per resolved, EUR")
-    assert table.rows[0][4:6] == ("1.00 (1.00 to 1.00)", "1.33")
+    assert table.header[3:5] == ("cost per resolved, EUR", "cost, EUR")
+    assert table.rows[0][3:5] == ("1.33", "1.00 (1.00 to 1.00)")
     note = "Costs are in EUR, at 0.5 for one US dollar, prices of <eu>."
     assert price_note(results.prices) == note
     assert price_note(Prices()) == "Costs are in USD, as providers bill them."
@@ -126,7 +126,11 @@ def test_a_cost_that_is_known_of_some_attempts_only_gives_no_cost_per_resolved_t
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0, "0"), (0.0567, "0.057"), (1.25, "1.2"), (9.96, "10.0"), (12.4, "12"), (54321.0, "54,321")]
+    ("value", "text"),
+    [
+        *((0, "0"), (0.0567, "0.057"), (1.25, "1.2"), (9.96, "10.0"), (12.4, "12"), (9999, "9,999"), (10_000, "10k")),
+        *((54_321, "54.3k"), (448_831, "449k"), (999_499, "999k"), (999_500, "1M"), (12_345_678, "12.3M")),
+    ],
 )
 def test_amounts_have_the_digits_that_they_need(value: float, text: str) -> None:
     assert wording.amount(value) == text

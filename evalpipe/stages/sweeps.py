@@ -276,6 +276,12 @@ def _agent_record(bench: Workbench, agent: AgentConfig) -> AgentRecord:
     return replace(record, scaffold_version=f"{record.scaffold_version}+{digest[:12]}")
 
 
+def _provider_url(bench: Workbench, agent: AgentConfig) -> str | None:
+    """Where the model is called; None also where the provider's file is gone, which only a run would miss."""
+    provider = bench.workspace.load_providers().items.get(agent.provider or "")
+    return None if provider is None else provider.base_url
+
+
 def _manifest(
     bench: Workbench,
     sweep: SweepConfig,
@@ -315,5 +321,5 @@ def _manifest(
         priced=sweep.currency is not None,
         region=sweep.region,
         currency=sweep.currency,
-        provider_url=None if agent.provider is None else bench.workspace.load_provider(agent.provider).base_url,
+        provider_url=_provider_url(bench, agent),
     )

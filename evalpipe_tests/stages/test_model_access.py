@@ -187,8 +187,13 @@ def test_what_an_agent_lacks_is_said_before_anything_is_begun(
     ):
         pass
     frozen.rewrite("data/agents/asking.yaml", "provider: local", "provider: other")
-    with pytest.raises(ConfigError, match=r"there is no other\.yaml"):
-        open_agent_sweep(frozen, frozen.sweep, frozen.agent("asking"), "run-1")
+    with (
+        pytest.raises(ConfigError, match=r"there is no other\.yaml"),
+        open_model_access(frozen, frozen.sweep, frozen.agent("asking")),
+    ):
+        pass
+    # Reports of what was run do not need it.
+    assert open_agent_sweep(frozen, frozen.sweep, frozen.agent("asking"), "run-1").manifests
     assert (server.seen, frozen.boxes) == ([], 0)
 
 

@@ -19,11 +19,12 @@ from evalpipe.environments.build import SETTINGS_FOLDER, BuildSettings
 from evalpipe.environments.recipe import CACHE_VARIABLE
 from evalpipe.sandbox import EXECUTABLE, REGULAR, FileEntry
 from evalpipe.sandbox.archive import TarSpool
-from evalpipe.sandbox.container import LABEL, remove_container
+from evalpipe.sandbox.container import LABEL
 from evalpipe.sandbox.container_files import ContainerFiles
 from evalpipe.sandbox.engine import Engine, engine_faults
 from evalpipe.sandbox.errors import Interrupted, SandboxError
 from evalpipe.sandbox.owners import is_leftover, owner_id
+from evalpipe.sandbox.removal import remove_container
 from evalpipe.sandbox.streams import Tail
 
 CACHE_FOLDER = "/var/cache/evalpipe"

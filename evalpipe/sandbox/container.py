@@ -2,10 +2,9 @@
 end.
 """
 
-import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -26,8 +25,8 @@ from evalpipe.sandbox.errors import (
 )
 from evalpipe.sandbox.output import OutputReader
 from evalpipe.sandbox.paths import as_bytes
+from evalpipe.sandbox.removal import remove_container, remove_volumes
 
-_log = logging.getLogger(__name__)
 
 ROOT = "/work"
 SHARE = "/run/evalpipe-share"
@@ -349,54 +348,3 @@ class DockerBox:
     def _raise_if_interrupted(self) -> None:
         if self._interrupted.is_set():
             raise Interrupted(f"{self.name} was killed")
-
-
-def remove_container(engine: Engine, container: str, *, ask_first: bool = True) -> bool:
-    """Remove a container and its volume, running or not; false, and logged unless it is gone, when that
-    fails.
-
-    `ask_first` is false where the engine has just answered: one that hangs is noticed sooner by asking for little.
-    """
-    try:
-        if ask_first:
-            engine.require_alive()
-        with engine_faults(f"remove the container {container}"):
-            engine.api.remove_container(container, force=True, v=True)
-    except Interrupted:
-        return False
-    except SandboxError as error:
-        if "already in progress" in str(error):
-            _await_removal(engine, container)
-        else:
-            _log.warning("%s; the next clean-up tries again", error)
-        return False
-    return True
-
-
-def _await_removal(engine: Engine, container: str) -> None:
-    """Wait until somebody else's removal is done; before that, the engine still counts the volume as used."""
-    end = time.monotonic() + _END_S
-    try:
-        while time.monotonic() < end:
-            with engine_faults(f"see {container} removed"):
-                engine.api.inspect_container(container)
-            time.sleep(0.02)
-    except Interrupted:
-        return
-    except SandboxError as error:
-        _log.warning("%s", error)
-        return
-    _log.warning("the engine still removes %s after %.0f s", container, _END_S)
-
-
-def remove_volumes(engine: Engine, labels: list[str], wanted: Callable[[dict[str, str]], bool]) -> None:
-    """Remove the volumes that no container uses, carry all these labels (`key=value`), and are wanted."""
-    try:
-        engine.require_alive()
-        with engine_faults("remove the volumes of boxes"):
-            found = engine.api.volumes(filters={"label": labels, "dangling": True})["Volumes"] or []
-            for volume in found:
-                if wanted(volume["Labels"]):
-                    engine.api.remove_volume(volume["Name"])
-    except SandboxError as error:
-        _log.warning("%s; the next clean-up tries again", error)

@@ -17,12 +17,11 @@ from evalpipe.sandbox.container import (
     LABEL,
     USER,
     DockerBox,
-    remove_container,
-    remove_volumes,
 )
 from evalpipe.sandbox.engine import Engine, engine_faults
 from evalpipe.sandbox.errors import SandboxError
 from evalpipe.sandbox.owners import is_leftover, owner_id
+from evalpipe.sandbox.removal import remove_container, remove_volumes
 from evalpipe.sandbox.room import capacity_of_engine
 
 _log = logging.getLogger(__name__)

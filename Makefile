@@ -41,7 +41,7 @@ bench: $(DEVELOPING)
 	$(BIN)/python -m benchmarks.gateway
 	$(BIN)/python -m benchmarks.attempts
 
-# Every case of the real agents' programs in containers, each of which starts one: about 15 minutes.
+# Every case of the real agents' programs in containers, each of which starts one: about half an hour.
 test-agents: $(DEVELOPING)
 	EVALPIPE_TEST_AGENTS=all $(PYTEST) evalpipe_tests/conformance/test_agents.py
 

@@ -27,7 +27,6 @@ from evalpipe.sandbox.output import OutputReader
 from evalpipe.sandbox.paths import as_bytes
 from evalpipe.sandbox.removal import remove_container, remove_volumes
 
-
 ROOT = "/work"
 SHARE = "/run/evalpipe-share"
 USER = 1000

@@ -113,13 +113,11 @@ def test_a_gate_runs_what_was_always_solved_again_and_keeps_the_sweeps_rows(
     assert (found["always_solved"], found["difference"], found["lost"]) == (1, -1.0, [])
     assert any(line.startswith("agent.scaffold_version") for line in found["changes"])
     assert {path: path.read_bytes() for path in rows} == rows
-    # Made once for a state of the agent's file, and again under a label.
+    # Made once for a state of the agent's file.
     made = sorted(path for path in (tiny.lake / "agent_runs").glob("small.gate*/**/*.parquet"))
     assert tiny.succeed(*asked).json() == found
     assert sorted((tiny.lake / "agent_runs").glob("small.gate*/**/*.parquet")) == made
     assert len(made) == 2
-    tiny.succeed(*asked, "--label", "pr-7")
-    assert len(list((tiny.lake / "agent_runs").glob("small.gate-pr-7/**/*.parquet"))) == 2
     assert tiny.gate.begun() == begun  # it changes nothing in any box
 
 
@@ -136,9 +134,10 @@ def test_a_gate_ends_with_1_when_it_drops_and_when_it_cannot_tell(
     monkeypatch.setattr("evalpipe.stages.gate.LEVEL", 1.0)
     script = tiny.root / "data/half/script.json"
     script.write_text(script.read_text().replace('["two.patch"]', "[null]"))
-    done = tiny.call("gate", "small", "--agent", "half", "--samples", "1")
+    done = tiny.call("gate", "small", "--agent", "half", "--samples", "1", "--label", "pr-7")
     assert done.code == 1
-    assert "small.gate, half: dropped" in done.out
+    assert "small.gate-pr-7, half: dropped" in done.out
+    assert len(list((tiny.lake / "agent_runs").glob("small.gate-pr-7/**/*.parquet"))) == 1
     assert "Traceback" not in done.err
 
 

@@ -1,10 +1,13 @@
 """The pools of a workspace: sized by the machine, until somebody sets another number."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import dagster as dg
 import pytest
+from ruamel.yaml import YAML
 
+import evalpipe
 from evalpipe.pipeline.pools import size_pools, steps_at_once
 
 
@@ -38,3 +41,11 @@ def test_what_somebody_has_set_stays(instance: dg.DagsterInstance) -> None:
     found = limits(instance)
     assert found["agent_claude"] == 1
     assert found["agent_codex"] == found["boxes"]
+
+
+@pytest.mark.parametrize("file", ["dagster.yaml", "evalpipe/config/template/dagster.yaml"])
+def test_a_backfill_leaves_a_place_for_a_report(file: str) -> None:
+    runs = YAML(typ="safe").load(Path(evalpipe.__file__).parents[1] / file)["concurrency"]["runs"]
+    (backfill,) = runs["tag_concurrency_limits"]
+    assert backfill["key"] == "dagster/backfill"
+    assert 1 <= backfill["limit"] < runs["max_concurrent_runs"]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from evalpipe.agents import Adapter
+from evalpipe.grading import Grading, Judgement, Verdict
 from evalpipe.sandbox import Box, Limits, SandboxError
 from evalpipe.stages.attempts import run_sample
+from evalpipe.stages.grading_rows import grading_row
 from evalpipe.stages.sweeps import (
     AgentSweep,
     SampleKey,
@@ -17,7 +20,7 @@ from evalpipe.stages.sweeps import (
     open_agent_sweep,
     record_manifests,
 )
-from evalpipe.tasks import PromptMode
+from evalpipe.tasks import PromptMode, Task
 from evalpipe_tests.agents.adapters import ShellAgent
 from evalpipe_tests.stages.workspaces import CountingSandbox, TestBench
 
@@ -39,6 +42,13 @@ def first_key(bench: TestBench, number: int = 1) -> SampleKey:
 
 def run(bench: TestBench, part: AgentSweep, adapter: Adapter, key: SampleKey) -> tuple[dict[str, Any], bool]:
     return run_sample(bench, part, adapter, key, "run-1", {"run": "run-1"})
+
+
+def judge_without_a_box(bench: TestBench, task: Task, patch: bytes, labels: Mapping[str, str]) -> dict[str, Any]:
+    """Stands for `grade_patch` where a test is not about grading: the reference change is resolved, nothing else is."""
+    resolved = hashlib.sha256(patch).hexdigest() == task.gold_patch_sha256
+    verdict = Verdict.RESOLVED if resolved else Verdict.FAIL_TO_PASS_FAILED
+    return grading_row(task, Grading(Judgement(verdict, ""), (), 0.1), bench.clock())
 
 
 def rows_of(bench: TestBench, part: AgentSweep, key: SampleKey) -> list[dict[str, Any]]:

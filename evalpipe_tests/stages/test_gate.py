@@ -22,10 +22,15 @@ from evalpipe.stages.gradings import grade_sample
 from evalpipe.stages.sweeps import sample_keys
 from evalpipe.stats.counts import TaskCount
 from evalpipe.tasks import PromptMode
-from evalpipe_tests.stages.sweeping import part_of, run
+from evalpipe_tests.stages.sweeping import judge_without_a_box, part_of, run
 from evalpipe_tests.stages.workspaces import TestBench
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def graded_without_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evalpipe.stages.grading_rows.grade_patch", judge_without_a_box)
 
 
 def graded(bench: TestBench, agent: str = "reference") -> TestBench:

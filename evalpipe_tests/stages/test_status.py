@@ -17,12 +17,16 @@ from evalpipe.stages.gradings import grade_sample
 from evalpipe.stages.reporting import gather_results, write_report
 from evalpipe.stages.status import WorkspaceStatus, workspace_status
 from evalpipe.stages.sweeps import load_sweep_task_set, sample_keys
-from evalpipe.stages.validating import ValidationPass
-from evalpipe_tests.stages.conftest import validate_all
-from evalpipe_tests.stages.sweeping import first_key, part_of, rows_of, run, with_faults
-from evalpipe_tests.stages.workspaces import TestBench
+from evalpipe_tests.stages.sweeping import first_key, judge_without_a_box, part_of, rows_of, run, with_faults
+from evalpipe_tests.stages.workspaces import DAY_ONE, TestBench
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def graded_without_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("calibrating", "grading_rows"):
+        monkeypatch.setattr(f"evalpipe.stages.{module}.grade_patch", judge_without_a_box)
 
 
 def attempt_all(bench: TestBench, agent: str) -> None:
@@ -71,13 +75,15 @@ def test_a_report_that_is_older_than_its_grades_is_stale(frozen: TestBench) -> N
     assert "older than its grades" in status.stale[0]
 
 
-def test_second_passes_wait_for_tomorrow(mined: TestBench) -> None:
-    validate_all(mined, ValidationPass.FIRST)
-    status = workspace_status(mined)
+def test_second_passes_wait_for_tomorrow(frozen: TestBench) -> None:
+    for path in (frozen.lake.root / "validation_runs").rglob("second.parquet"):
+        path.unlink()
+    frozen.time.now = DAY_ONE
+    status = workspace_status(frozen)
     assert status.repositories[0].second_passes_waiting == 3
     assert "clock: 3 second passes wait for tomorrow (UTC)" in status.blocked
-    mined.days_later(1)
-    status = workspace_status(mined)
+    frozen.days_later(1)
+    status = workspace_status(frozen)
     assert (status.repositories[0].second_passes_due, status.repositories[0].second_passes_waiting) == (3, 0)
     assert not any("second passes" in line for line in status.blocked)
 

@@ -110,6 +110,20 @@ def test_no_image_goes_when_it_is_not_known_what_is_needed(images: Images) -> No
     assert images.left() == {image}
 
 
+def test_what_housekeeping_may_remove_is_named_and_is_no_other_s(images: Images) -> None:
+    needed, spare = images.make("needed", INSTANCE), images.make("spare", INSTANCE)
+    images.make("others", OTHER)
+    builder = DockerEnvironmentBuilder(INSTANCE)
+    now = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=1)
+    assert list(builder.spare({needed}, now - dt.timedelta(hours=1))) == []  # used since
+    (found,) = builder.spare({needed}, now)
+    assert found.name == f"{IMAGE_NAME}:spare-{INSTANCE}"
+    assert found.size > 0
+    before = images.left()
+    found.remove()
+    assert images.left() == before - {spare}
+
+
 def test_build_without_room_is_a_status_and_starts_nothing(base_image: str) -> None:
     builder = DockerEnvironmentBuilder(INSTANCE, free_bytes=lambda base: 0)
     recipe = Recipe("test", 1, ("true",), env={"SESSION": INSTANCE})

@@ -8,14 +8,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
 
 import pytest
 
 from evalpipe.agents import (
-    Adapter,
     AgentCommand,
     AttemptOutcome,
     AttemptResult,
@@ -24,21 +22,16 @@ from evalpipe.agents import (
     run_attempt,
 )
 from evalpipe.agents.adapter import Assignment, ProgramSettings
-from evalpipe.agents.aider import Aider
 from evalpipe.agents.attempt import AttemptFlag
-from evalpipe.agents.claude_code import ClaudeCode
-from evalpipe.agents.codex import Codex
-from evalpipe.agents.gemini_cli import GeminiCli
-from evalpipe.agents.layers import Program, agent_layer
-from evalpipe.agents.mini_swe_agent import MiniSweAgent
-from evalpipe.agents.opencode import Opencode
-from evalpipe.gateway import Caps, Gateway, Provider, WireForm
+from evalpipe.agents.layers import agent_layer
+from evalpipe.gateway import Caps, Gateway, Provider
 from evalpipe.history import Repository, ScratchObjects
 from evalpipe.sandbox import DockerSandbox, Limits
 from evalpipe.tasks import PromptMode
+from evalpipe_tests.conformance.agent_programs import MEND, PROGRAMS, Forbidden, RealProgram
 from evalpipe_tests.conformance.environments import EnvironmentImages
 from evalpipe_tests.history.builder import Builder
-from evalpipe_tests.model_replies import Fail, Say, Use
+from evalpipe_tests.model_replies import Fail
 from evalpipe_tests.model_server import Drop, ModelServer, Script, Silence, Step
 from evalpipe_tests.tasks.records import task_record
 
@@ -47,173 +40,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.slow]
 of_all_cases = pytest.mark.skipif(os.environ.get("EVALPIPE_TEST_AGENTS") != "all", reason="run by `make test-agents`")
 REAL_KEY = "sk-real-canary-0815-4711"
 _LIMITS = Limits(120, memory_bytes=2 * 1024**3, cpus=2, pids=512, output_bytes=8_000_000)
-_MEND = "sed -i s/11/12/ clock.py"
 _PROMPT = "Mend the clock in clock.py … today, and leave @noon as it is.\n"
-
-
-class ProgramAdapter(Adapter, Protocol):
-    @property
-    def program(self) -> Program: ...
-
-
-@dataclass(frozen=True)
-class RealProgram:
-    """A program with the form it speaks, and how its model asks for a shell command."""
-
-    make: Callable[[ProgramSettings], ProgramAdapter]
-    toolchain: str
-    form: WireForm
-    model: str
-    tool: str
-    arguments: Callable[[str], dict[str, Any]]
-    end: str | None = None
-    """A command by which the program ends, when it is not by a text."""
-    forbid: Callable[[AgentCommand], AgentCommand] | None = None
-    """The same start with the permissions wrong, where the program has any."""
-    taking_tools: Mapping[bytes, bytes] = field(default_factory=dict)
-    """Files of a repository by which a program takes the tools from its agent."""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings that reach the model, each found again in a request by `sent`."""
-    sent: Callable[[dict[str, Any]], Mapping[str, Any]] = lambda request: {}
-    edit: Step | None = None
-    """An answer that mends the clock, and leads to another call, where a program has no shell."""
-
-    @property
-    def mend(self) -> Step:
-        return self.edit or self.shell(_MEND)
-
-    def shell(self, command: str) -> Use:
-        if not self.tool:
-            pytest.skip("the program gives its agent no shell")
-        return Use(self.tool, self.arguments(command), "I look.")
-
-    def script(self, *commands: str) -> list[Step]:
-        """Run the commands one after another, and end."""
-        return [*map(self.shell, commands), *self.ending]
-
-    @property
-    def ending(self) -> list[Step]:
-        return [Say("done") if self.end is None else self.shell(self.end)]
-
-
-def _with_arguments(change: Mapping[str, tuple[str, ...]]) -> Callable[[AgentCommand], AgentCommand]:
-    """A start whose arguments are replaced as `change` says."""
-
-    def changed(start: AgentCommand) -> AgentCommand:
-        command = (part for argument in start.command for part in change.get(argument, (argument,)))
-        return replace(start, command=tuple(command))
-
-    return changed
-
-
-def _denying_opencode(start: AgentCommand) -> AgentCommand:
-    assert start.env is not None
-    config = json.loads(start.env["OPENCODE_CONFIG_CONTENT"]) | {"permission": "ask"}
-    return replace(start, env={**start.env, "OPENCODE_CONFIG_CONTENT": json.dumps(config)})
-
-
-@dataclass(frozen=True)
-class Forbidden:
-    """An adapter whose program is started with the wrong permissions."""
-
-    inner: ProgramAdapter
-    change: Callable[[AgentCommand], AgentCommand]
-
-    def prepare(self, assignment: Assignment, scratch: ScratchObjects, root: str) -> AgentCommand:
-        return self.change(self.inner.prepare(assignment, scratch, root))
-
-
-# The edit is no Python, so that aider has it mended, and asks again.
-_EDIT = """I look.
-
-clock.py
-```python
-<<<<<<< SEARCH
-    return 11
-=======
-    return 12 +
->>>>>>> REPLACE
-```
-"""
-
-
-PROGRAMS: Mapping[str, RealProgram] = {
-    "claude-code": RealProgram(
-        ClaudeCode,
-        "node",
-        WireForm.ANTHROPIC_MESSAGES,
-        "claude-sonnet-4-5",
-        "Bash",
-        lambda command: {"command": command, "description": "x"},
-        forbid=_with_arguments({"bypassPermissions": ("default",)}),
-        taking_tools={b".claude/settings.json": b'{"permissions": {"deny": ["Bash", "Edit", "Write"]}}'},
-        settings={"tools": ("Bash", "Read")},
-        sent=lambda request: {"tools": {tool["name"] for tool in request["tools"]}},
-    ),
-    "codex": RealProgram(
-        Codex,
-        "node",
-        WireForm.OPENAI_RESPONSES,
-        "gpt-5",
-        "exec_command",
-        lambda command: {"cmd": command},
-        forbid=_with_arguments({"--dangerously-bypass-approvals-and-sandbox": ("-s", "read-only")}),
-    ),
-    "mini-swe-agent": RealProgram(
-        MiniSweAgent,
-        "",
-        WireForm.OPENAI_CHAT,
-        "gpt-5",
-        "bash",
-        lambda command: {"command": command},
-        end="echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT",
-        settings={"temperature": 0.5},
-        sent=lambda request: {"temperature": request["temperature"]},
-    ),
-    "gemini-cli": RealProgram(
-        GeminiCli,
-        "node",
-        WireForm.GEMINI,
-        "gemini-2.5-pro",
-        "run_shell_command",
-        lambda command: {"command": command, "description": "x"},
-        forbid=_with_arguments({"--yolo": ()}),
-        taking_tools={
-            b".gemini/settings.json": b'{"tools": {"exclude": ["run_shell_command", "write_file", "replace"]}}'
-        },
-        settings={"temperature": 0.5, "tools": ("run_shell_command", "read_file")},
-        sent=lambda request: {
-            "temperature": request["generationConfig"]["temperature"],
-            "tools": {tool["name"] for tool in request["tools"][0]["functionDeclarations"]},
-        },
-    ),
-    "opencode": RealProgram(
-        Opencode,
-        "node",
-        WireForm.OPENAI_CHAT,
-        "gpt-5",
-        "bash",
-        lambda command: {"command": command, "description": "x"},
-        forbid=_denying_opencode,
-        taking_tools={b"opencode.json": b'{"permission": {"*": "deny"}}'},
-        settings={"temperature": 0.5, "tools": ("bash", "read"), "context_limit": 50_000},
-        sent=lambda request: {
-            "temperature": request["temperature"],
-            "tools": {tool["function"]["name"] for tool in request["tools"]},
-        },
-    ),
-    "aider": RealProgram(
-        Aider,
-        "",
-        WireForm.OPENAI_CHAT,
-        "gpt-5",
-        "",
-        lambda command: {},
-        settings={"temperature": 0.5},
-        sent=lambda request: {"temperature": request["temperature"]},
-        edit=Say(_EDIT),
-    ),
-}
 
 
 @dataclass
@@ -304,7 +131,7 @@ def _is_told(bench: Bench, result: AttemptResult) -> None:
     assert any("I look." in step["message"] for step in told["steps"] if step["source"] == "agent")
     if bench.program.tool:
         asked = [call for step in told["steps"] for call in step.get("tool_calls", [])]
-        assert any(_MEND in json.dumps(call["arguments"]) for call in asked)
+        assert any(MEND in json.dumps(call["arguments"]) for call in asked)
         assert told["final_metrics"]["total_prompt_tokens"] == 200
     adapter = bench.program.make(ProgramSettings(bench.program.model))
     assert told["agent"]["version"] == adapter.program.version
@@ -344,7 +171,7 @@ def test_it_loops_until_its_turns_are_used_and_its_patch_is_kept(bench: Bench) -
 @of_all_cases
 def test_an_attempt_with_a_background_child_that_holds_the_output_ends(bench: Bench) -> None:
     # Gemini CLI and opencode wait for it, as long as it lives.
-    result = bench.attempt(bench.program.script(f"{_MEND}; sleep 30 & echo started"))
+    result = bench.attempt(bench.program.script(f"{MEND}; sleep 30 & echo started"))
     assert result.outcome is AttemptOutcome.FINISHED, result.transcript[-3000:]
     assert b"+    return 12" in (result.patch or b"")
 
@@ -352,7 +179,7 @@ def test_an_attempt_with_a_background_child_that_holds_the_output_ends(bench: Be
 @of_all_cases
 def test_the_patch_of_an_agent_that_hangs_after_its_edit_is_kept(bench: Bench) -> None:
     # Programs end a command that takes long, and go on: here every process but this one stands still.
-    result = bench.attempt(bench.program.script(f"{_MEND}; kill -STOP -1"), timeout_s=40)
+    result = bench.attempt(bench.program.script(f"{MEND}; kill -STOP -1"), timeout_s=40)
     assert result.outcome is AttemptOutcome.TIMEOUT, (result.detail, result.transcript[-3000:])
     assert b"+    return 12" in (result.patch or b"")
     assert result.trajectory is not None
@@ -406,6 +233,6 @@ def test_a_fault_of_the_provider_for_ever_is_no_failure_of_the_agent(
 
 @of_all_cases
 def test_long_lines_and_bytes_that_are_not_utf8_pass(bench: Bench) -> None:
-    noise = f"{_MEND}; head -c 300000 /dev/zero | tr '\\0' x; printf '\\377\\376\\n'"
+    noise = f"{MEND}; head -c 300000 /dev/zero | tr '\\0' x; printf '\\377\\376\\n'"
     result = bench.attempt(bench.program.script(noise))
     assert result.outcome is AttemptOutcome.FINISHED, (result.detail, result.transcript[-3000:])

@@ -74,7 +74,7 @@ def differences_svg(differences: Sequence[float], name: str, title: str) -> str:
         for tick in (-1, -0.5, 0, 0.5, 1):
             y = _y((tick + 1) / 2)
             axes.plot([_LEFT, _RIGHT], [y, y], color=MUTED if tick == 0 else LINE, linewidth=0.7, zorder=1)
-            axes.text(_LEFT - 4, y + 3, f"{tick * 100:+.0f}", color=MUTED, fontsize=8, ha="right")
+            axes.text(_LEFT - 4, y + 3, f"{tick * 100:+.0f}" if tick else "0", color=MUTED, fontsize=8, ha="right")
         step = (_RIGHT - _LEFT) / len(differences)
         middle = _y(0.5)
         for number, difference in enumerate(sorted(differences)):

@@ -31,7 +31,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("reports")
     prompts = both_prompts()
     tasks = tuple(replace(task, prompts={"original": "word " * 400 + "x" * 300}) for task in prompts.tasks)
-    sweeps = {"plain": replace(prompts, tasks=tasks), "hostile": hostile_sweep(), "large": full_sweep(10, 500, 4)}
+    sweeps = {
+        "plain": replace(prompts, tasks=tasks),
+        "hostile": hostile_sweep(),
+        "measured": full_sweep(3, 20, 2),
+        "large": full_sweep(10, 500, 4),
+    }
     for name, results in sweeps.items():
         (folder / f"{name}.html").write_text(html_report(results), encoding="utf-8")
     return {name: folder / f"{name}.html" for name in sweeps}
@@ -63,7 +68,7 @@ def test_the_scoreboard_is_whole_on_a_desk(browser: Browser, pages: dict[str, Pa
         assert browser.evaluate(_CUT.format(".scroll:has(.scoreboard)")) == [0], name
 
 
-@pytest.mark.parametrize("name", ["plain", "hostile"])
+@pytest.mark.parametrize("name", ["plain", "hostile", "measured"])
 def test_nothing_leaves_the_paper_and_a_dark_page_is_printed_on_white(
     browser: Browser, pages: dict[str, Path], name: str
 ) -> None:

@@ -127,6 +127,15 @@ class Gateway:
         """How many attempts may use `provider` at one time now."""
         return self._limits[provider].limit
 
+    def require_price(self, provider: str, model: str) -> None:
+        """Raise ProviderError when the calls of `model` cannot be priced, so that no limit of cost could be held."""
+        prices = self._providers[provider].price_list
+        if not is_priced(prices, model, _now()):
+            raise ProviderError(
+                f"the price of model {model} is not known to genai-prices (list {prices}),"
+                " so a limit of cost cannot be held: limit calls or tokens instead"
+            )
+
     def open_attempt(
         self,
         attempt_id: str,
@@ -148,11 +157,8 @@ class Gateway:
         if provider not in self._providers:
             raise ProviderError(f"no provider is called {provider}: there are {', '.join(sorted(self._providers))}")
         settings = self._providers[provider]
-        if caps.cost_usd is not None and model is not None and not is_priced(settings.price_list, model, _now()):
-            raise ProviderError(
-                f"the price of model {model} is not known to genai-prices (list {settings.price_list}),"
-                " so a limit of cost cannot be held: limit calls or tokens instead"
-            )
+        if caps.cost_usd is not None and model is not None:
+            self.require_price(provider, model)
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
         key = settings.key() if replay is None else None

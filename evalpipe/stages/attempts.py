@@ -111,6 +111,8 @@ def needs_attempt(attempts: Sequence[Mapping[str, Any]], max_attempts: int) -> b
 def _settled(bench: Workbench, agent_sweep: AgentSweep, place: tuple[str, ...]) -> list[dict[str, Any]]:
     """The attempts of a sample; one that was cut off is given what its journal says it used."""
     rows = bench.lake.rows("agent_runs", *place)
+    if agent_sweep.agent.provider is None:
+        return rows
     found = [
         usage_of_interrupted(bench, agent_sweep.sweep, row, calls_folder(bench, place, row["attempt"]))
         if row["outcome"] == AttemptOutcome.INTERRUPTED

@@ -8,7 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from evalpipe.config import AgentConfig, ProviderConfig, SweepConfig
-from evalpipe.gateway import Caps, Evidence, Gateway, OpenAttempt, Provider, SweepBudget, WireForm, read_calls
+from evalpipe.gateway import (
+    Caps,
+    Evidence,
+    Gateway,
+    OpenAttempt,
+    Provider,
+    ProviderError,
+    SweepBudget,
+    WireForm,
+    read_calls,
+)
 from evalpipe.gateway.recording import CALLS
 from evalpipe.gateway.redaction import Redactor
 from evalpipe.stages.bench import Workbench
@@ -41,19 +51,28 @@ class ModelAccess:
             if self.budget is not None and not self.budget.reserve(attempt_id, _worst_case(self.agent)):
                 yield None
                 return
-            with self.gateway.open_attempt(
-                attempt_id, provider, model=self.agent.model, caps=_caps(self.agent), folder=folder
-            ) as model:
+            try:
+                model = self.gateway.open_attempt(
+                    attempt_id, provider, model=self.agent.model, caps=_caps(self.agent), folder=folder
+                )
+            except (ProviderError, OSError):
+                self._settle(attempt_id, Decimal(0))
+                raise
+            with model:
                 yield model
-            if self.budget is not None:
-                self.budget.settle(attempt_id, model.close().cost_usd)
+            self._settle(attempt_id, model.close().cost_usd)
+
+    def _settle(self, attempt_id: str, cost_usd: Decimal | None) -> None:
+        if self.budget is not None:
+            self.budget.settle(attempt_id, cost_usd)
 
 
 @contextmanager
 def open_model_access(bench: Workbench, sweep: SweepConfig, agent: AgentConfig) -> Iterator[ModelAccess | None]:
     """The gateway of an agent's attempts; None for an agent that calls no model.
 
-    Raises ConfigError for its provider, ProviderError when the provider's key is not there.
+    Raises ConfigError for its provider, ProviderError when the provider's key is not there, or a limit of cost is to be
+    held for a model without a price.
     """
     if agent.provider is None:
         yield None
@@ -67,6 +86,8 @@ def open_model_access(bench: Workbench, sweep: SweepConfig, agent: AgentConfig) 
         places=bench.workspace.state_dir / "providers",
     )
     with gateway:
+        if agent.max_cost_usd is not None:
+            gateway.require_price(agent.provider, agent.model)
         yield ModelAccess(agent, gateway, sweep_budget(bench, sweep), (key,) if key else ())
 
 
@@ -109,11 +130,12 @@ def usage_columns(evidence: Evidence | None) -> dict[str, Any]:
 def usage_of_interrupted(bench: Workbench, sweep: SweepConfig, row: dict[str, Any], folder: Path) -> dict[str, Any]:
     """The row of an attempt that evalpipe did not see the end of, with what its journal says it used.
 
-    The budget then has what it cost in the place of its worst case.
+    The budget then has what it cost in the place of its worst case. Each call is in the journal before it is sent, so
+    without one there was none.
     """
-    if row["model_calls"] is not None or not (folder / CALLS).exists():
+    if row["model_calls"] is not None:
         return row
-    evidence = read_calls(folder / CALLS)
+    evidence = read_calls(folder / CALLS) if (folder / CALLS).exists() else Evidence(())
     budget = sweep_budget(bench, sweep)
     if budget is not None and row["attempt_id"] in budget.unsettled():
         budget.settle(row["attempt_id"], evidence.cost_usd)

@@ -6,12 +6,13 @@ import base64
 import gzip
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from evalpipe.config import ConfigError
+from evalpipe.config import AgentConfig, ConfigError
 from evalpipe.gateway import ProviderError
 from evalpipe.reports import scoreboard_text
 from evalpipe.stages.agent_programs import adapter_for, installed_program
@@ -154,6 +155,29 @@ def test_a_budget_stops_before_an_attempt_that_it_cannot_cover_and_settles_those
     assert Decimal("0.69") < budget.left_usd() < Decimal("0.7")
 
 
+def test_a_model_without_a_price_is_refused_where_cost_is_limited(frozen: TestBench, server: ModelServer) -> None:
+    add_model_agent(frozen, server.url, "max_cost_usd: 0.6\n", "budget_usd: 1.0\n")
+    frozen.rewrite("data/agents/asking.yaml", "model: gpt-5\n", "model: house-model\n")
+    with (
+        pytest.raises(ProviderError, match="the price of model house-model is not known"),
+        open_model_access(frozen, frozen.sweep, frozen.agent("asking")),
+    ):
+        pass
+    # A price list that changed in between: what was set aside for the attempt is free again.
+    with open_model_access(frozen, frozen.sweep.model_copy(update={"budget_usd": 1.0}), _unlimited(frozen)) as access:
+        assert access is not None
+        access = replace(access, agent=frozen.agent("asking"))
+        with pytest.raises(ProviderError), access.attempt("one", frozen.workspace.root / "calls"):
+            pass
+        assert access.budget is not None
+        assert access.budget.left_usd() == 1
+    assert server.seen == []
+
+
+def _unlimited(bench: TestBench) -> AgentConfig:
+    return bench.agent("asking").model_copy(update={"max_cost_usd": None})
+
+
 @pytest.mark.slow
 def test_an_attempt_that_was_cut_off_is_settled_from_its_journal(frozen: TestBench, server: ModelServer) -> None:
     add_model_agent(frozen, server.url, "max_cost_usd: 0.6\n", "budget_usd: 2.0\n")
@@ -174,6 +198,13 @@ def test_an_attempt_that_was_cut_off_is_settled_from_its_journal(frozen: TestBen
     assert first["cost_usd"] == done["cost_usd"]
     assert budget.unsettled() == []
     assert budget.left_usd() > Decimal("1.99")
+    # Killed before its first call, an attempt has cost nothing.
+    other = first_key(frozen, 2)
+    row = attempt_alone(frozen, other)
+    (calls_folder(frozen, part.place(other), 1) / "calls.jsonl").unlink()
+    frozen.lake.write("agent_runs", [row | dict.fromkeys(used) | {"outcome": "interrupted"}], *part.place(other))
+    assert attempt_alone(frozen, other)["attempt"] == 2
+    assert rows_of(frozen, part, other)[0]["cost_usd"] == 0
 
 
 def test_what_an_agent_lacks_is_said_before_anything_is_begun(

@@ -13,6 +13,9 @@ import pyarrow.compute as pc
 from evalpipe.lake.schemas import SCHEMAS
 from evalpipe.lake.tables import Lake, LakeError, read_file
 
+BLOB_COLUMNS = frozenset({"patch_sha256", "transcript_sha256", "trajectory_sha256"})
+"""Columns that name blobs, in whichever table they are."""
+
 _DIGEST = re.compile("[0-9a-f]{64}")
 _OTHER_FOLDERS = ("blobs", "manifests", "reports")
 _PIECE = 1 << 20
@@ -70,7 +73,7 @@ def inspect_table(table: str, path: Path, names: TableNames) -> LakeFault | None
     for column in rows.schema:
         digests = {text for text in _texts(rows, column) if _DIGEST.fullmatch(text)}
         names.anything |= digests
-        if column.name.endswith("_sha256"):
+        if column.name in BLOB_COLUMNS:
             names.blobs |= digests
     return None
 

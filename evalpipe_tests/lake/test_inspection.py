@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from evalpipe.lake import (
+    SCHEMAS,
     Lake,
     LakeFaultKind,
     TableNames,
@@ -19,6 +20,7 @@ from evalpipe.lake import (
     table_files,
     unfinished_writes,
 )
+from evalpipe.lake.inspection import BLOB_COLUMNS
 from evalpipe_tests.lake.rows import verdict
 
 NOW = dt.datetime(2026, 10, 1, tzinfo=dt.UTC)
@@ -58,6 +60,27 @@ def test_rows_name_their_blobs_and_every_other_digest(lake: Lake) -> None:
     assert names.blobs == {patch}
     assert names.anything == {patch, "ab" * 32}
     assert list(missing_blobs(lake, names)) == []
+
+
+def test_every_column_with_a_digest_is_known_to_name_a_blob_or_not() -> None:
+    """A new one is to be added where it belongs: what is not known to be a blob is not missed when it is gone."""
+    found = {column for schema in SCHEMAS.values() for column in schema.names if column.endswith("sha256")}
+    assert found - BLOB_COLUMNS == {"program_sha256"}
+    assert found >= BLOB_COLUMNS
+
+
+def test_a_digest_of_something_else_is_not_missed_as_a_blob(lake: Lake) -> None:
+    image = {
+        **dict.fromkeys(("adapter", "package", "version", "task_image", "image_digest"), "x"),
+        "program_sha256": "cd" * 32,
+        "packages": [],
+        "build_seconds": 1.0,
+        "built_at": NOW,
+    }
+    path = lake.write("agent_images", [image], "a", "b")
+    names = TableNames()
+    assert inspect_table("agent_images", path, names) is None
+    assert (names.blobs, names.anything) == (set(), {"cd" * 32})
 
 
 def test_a_blob_that_is_gone_is_named_by_the_rows(lake: Lake) -> None:

@@ -101,8 +101,7 @@ class Driver:
         assets: Sequence[dg.AssetKey] | None = None,
     ) -> None:
         """Run a job to its end. Raises JobFailed when any of it failed, KeyboardInterrupt when it was stopped."""
-        if job not in self.definitions.get_repository_def().job_names:
-            raise JobFailed(job, [f"there is no job {job}: what it needs was left out, as the warning says"])
+        self._require_job(job)
         definition = self.definitions.resolve_job_def(job)
         result = definition.execute_in_process(
             run_config={**_QUIET, **({"ops": dict(ops)} if ops else {})},
@@ -239,10 +238,15 @@ class Driver:
                 due += missing
         if due:
             tags = {**samples_between(sweep, load_sweep_task_set(self.bench, sweep), due), **(run_tags or {})}
+            self._require_job(jobs.sweep_job_name(sweep.name, stage))
             # A run is over a block of samples, and what was not chosen in it is not to be paid for.
             config = {"tasks": list(choice.tasks), "samples": list(choice.samples)} if choice else {}
             ops = {self._op_name(key): {"config": config} for key in due_agents} if choice else None
             self.run(jobs.sweep_job_name(sweep.name, stage), tags=tags, assets=due_agents, ops=ops)
+
+    def _require_job(self, job: str) -> None:
+        if job not in self.definitions.get_repository_def().job_names:
+            raise JobFailed(job, [f"there is no job {job}: what it needs was left out, as the warning says"])
 
     def _op_name(self, key: dg.AssetKey) -> str:
         return self.definitions.get_repository_def().assets_defs_by_key[key].op.name

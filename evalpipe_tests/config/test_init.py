@@ -133,7 +133,9 @@ def test_dagster_accepts_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert instance.nux_enabled is False
         assert instance.run_monitoring_enabled is True
         assert instance.get_settings("run_monitoring")["free_slots_after_run_end_seconds"] == 60
-        assert instance.run_retries_max_retries == 0
+        assert instance.run_retries_max_retries == 2
+        # Only for runs whose process died: what failed by itself would be paid for again.
+        assert instance.get_settings("run_retries")["retry_on_asset_or_op_failure"] is False
         concurrency = instance.get_concurrency_config()
         assert concurrency.pool_config.default_pool_limit == 2
         assert concurrency.run_queue_config is not None

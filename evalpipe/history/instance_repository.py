@@ -56,18 +56,19 @@ def commit_with_tree(command: GitCommand, commit: str, tree: str) -> str:
     return written.decode("ascii").strip()
 
 
-def repository_files(command: GitCommand, object_format: str, commit: str) -> dict[bytes, bytes]:
+def repository_files(command: GitCommand, object_format: str, commit: str, scratch: Path) -> dict[bytes, bytes]:
     """Contents by path below `.git/` of a self-contained repository of which `main`, its one branch, is at `commit`.
 
     It holds the objects that `commit` reaches and no other; how they are packed depends on the mirror. Laid beside
-    the files of its tree, `git status` is clean.
+    the files of its tree, `git status` is clean. `scratch` is a folder on the disk of the git directory, because git
+    renames a finished pack into it.
     """
     files = {
         b"HEAD": b"ref: refs/heads/main\n",
         b"config": _config(object_format),
         b"refs/heads/main": commit.encode("ascii") + b"\n",
     }
-    with tempfile.TemporaryDirectory(prefix="evalpipe-commit-") as folder:
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
         for name, content in _pack(command, commit, Path(folder)):
             files[b"objects/pack/" + name] = content
         index = Path(folder) / "index"

@@ -126,7 +126,7 @@ class ScratchObjects(ObjectReader):
 
         See `instance_repository.repository_files`.
         """
-        return repository_files(self.command, self.object_format, checked_id(commit))
+        return repository_files(self.command, self.object_format, checked_id(commit), self._directory)
 
     @contextmanager
     def _index(self, base: str | None) -> Iterator[GitCommand]:

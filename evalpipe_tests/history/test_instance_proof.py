@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,18 @@ def test_the_ancestors_of_the_parent_are_proven_and_are_the_whole_honest_history
     fix = history.branches["main"]
     assert b"fatal" not in git(checkout, "rev-parse", "HEAD")
     assert git(checkout, "cat-file", "-t", fix, check=False) == b""
+
+
+def test_temporary_files_may_lie_on_another_disk_than_the_workspace(
+    history: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Path("/dev/shm")
+    if not other.is_dir() or other.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("this machine has no second disk in memory")
+    monkeypatch.setattr(tempfile, "tempdir", str(other))
+    with ScratchObjects(Repository(history.path, tmp_path / "scratch")) as scratch:
+        files = scratch.repository_files(history.branches["parent"])
+    assert faults(history, files) == set()
 
 
 def test_a_start_without_its_hidden_tests_is_proven_and_keeps_who_and_when(history: Builder) -> None:

@@ -19,8 +19,8 @@ def running_work(workspace: Workspace) -> list[str]:
 
     Runs of commands that were killed are left out: the next command ends them.
     """
-    if not (workspace.state_dir / "history").exists():
-        return []
+    if not workspace.state_dir.exists():
+        return []  # nothing ran yet, and to look would make Dagster's files
     set_dagster_home(workspace)
     with dg.DagsterInstance.get() as instance:
         return [*_runs(instance), *_backfills(instance), *_queue(instance)]

@@ -142,6 +142,7 @@ def deployed(client: docker.DockerClient, name: str, variables: Mapping[str, str
     try:
         for service in ("postgres", "migrate", "code", "webserver", "daemon"):
             deployment.start(service)
+        deployment.wait_until_healthy("webserver")
         yield deployment
     finally:
         for container in client.containers.list(all=True, filters={"label": f"{LABEL}={name}"}, ignore_removed=True):

@@ -39,6 +39,11 @@ _RELOAD = """
 mutation { reloadRepositoryLocation(repositoryLocationName: "evalpipe") {
   __typename ... on WorkspaceLocationEntry { loadStatus } } }
 """
+_REASON = """
+query($id: ID!) { runOrError(runId: $id) { ... on Run { eventConnection { events {
+  ... on ExecutionStepFailureEvent { error { message } failureMetadata { description } }
+  ... on RunFailureEvent { message error { message } } } } } } }
+"""
 _RUNS = "{ runsOrError { ... on Runs { results { id status } } } }"
 _MODEL = """
 import time
@@ -88,7 +93,7 @@ def test_dagster_runs_here_as_in_a_workspace_but_for_its_database_and_its_launch
     ours = yaml.load(COMPOSE / "dagster.yaml")
     of_workspace = yaml.load(TOP / "dagster.yaml")
     assert list(ours.pop("storage")) == ["postgres"]
-    assert ours.pop("run_launcher") == {"module": "dagster_docker", "class": "DockerRunLauncher"}
+    assert ours.pop("run_launcher")["class"] == "ContainerRunLauncher"
     del of_workspace["storage"], of_workspace["run_launcher"]
     assert ours == of_workspace
 
@@ -171,7 +176,7 @@ def _launch(services: Deployment, job: str, tags: Mapping[str, str]) -> str:
         return str(_ask(services, RUN, {"id": run})["runOrError"]["status"])
 
     wait_until(lambda: status() in ("SUCCESS", "FAILURE", "CANCELED"), f"{job} ends", 120)
-    assert status() == "SUCCESS", f"{job}\n{services.log('daemon')}"
+    assert status() == "SUCCESS", f"{job}: {_ask(services, _REASON, {'id': run})}\n{services.log('daemon')}"
     return run
 
 

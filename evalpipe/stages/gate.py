@@ -112,7 +112,7 @@ def gate_result(bench: Workbench, gate: SweepConfig, agent: AgentConfig, chosen:
         raise GateImpossible(f"no attempt of {agent.name} counts: see `evalpipe status` and the runs in the Dagster UI")
     fall_back = fall_back_p_value(chosen.before, after)
     dropped = paired.difference < 0 and paired.p_value <= LEVEL and fall_back <= LEVEL
-    ignore = ("run_id", "created_at", "probe", "samples_per_task")
+    ignore = ("run_id", "created_at", "probe", "samples_per_task", "agent_images")
     found = differences(dict(chosen.manifest), dict(manifest), ignore=ignore)
     return GateResult(
         verdict=GateVerdict.DROPPED if dropped else GateVerdict.HELD,

@@ -85,7 +85,7 @@ def test_report_answers_with_rates_and_intervals(finished: Walk) -> None:
 
 def test_progress_is_plain_lines_where_there_is_no_terminal(finished: Walk) -> None:
     lines = finished.answers["run"].err.splitlines()
-    assert "small/reference/agent_runs: 4 of 4" in lines
+    assert "small/reference/agent_runs: 4 of 4 (4 finished)" in lines
     assert not any("\r" in line or "%|" in line for line in lines)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -24,6 +24,7 @@ from evalpipe.agents import (
 from evalpipe.agents.adapter import Assignment, ProgramSettings
 from evalpipe.agents.attempt import AttemptFlag
 from evalpipe.agents.layers import agent_layer
+from evalpipe.agents.watch import AttemptWatch
 from evalpipe.gateway import Caps, Gateway, Provider
 from evalpipe.history import Repository, ScratchObjects
 from evalpipe.sandbox import DockerSandbox, Limits
@@ -44,6 +45,22 @@ _PROMPT = "Mend the clock in clock.py … today, and leave @noon as it is.\n"
 
 
 @dataclass
+class StopsAfterCalls(AttemptWatch):
+    """Ends an attempt some seconds after a call: programs start fast or slowly, as the machine is busy."""
+
+    server: ModelServer | None = None
+    calls: int = 1
+    seconds: float = 12
+    _seen_at: float | None = None
+
+    def is_over(self, elapsed_s: float, silent_s: float) -> bool:
+        assert self.server is not None
+        if self._seen_at is None and len(self.server.seen) >= self.calls:
+            self._seen_at = elapsed_s
+        return self._seen_at is not None and elapsed_s - self._seen_at >= self.seconds
+
+
+@dataclass
 class Bench:
     """Runs one program on one task with a scripted model."""
 
@@ -59,7 +76,7 @@ class Bench:
         *,
         caps: Caps | None = None,
         silence_s: float = 60,
-        timeout_s: float = 120,
+        stop_after_calls: int | None = None,
         forbidden: bool = False,
         settings: ProgramSettings | None = None,
         beside: Mapping[bytes, bytes] | None = None,
@@ -81,7 +98,9 @@ class Bench:
                 gateway.open_attempt("a", "p", caps=caps or Caps(calls=30), folder=self.folder / "calls") as model,
             ):
                 place = self.sandbox, self.image, adapter, repository, assignment, instance
-                return run_attempt(*place, replace(_LIMITS, timeout_s=timeout_s), {"task": "t"}, model)
+                calls = stop_after_calls
+                watch = StopsAfterCalls(120, 120, server=self.server, calls=calls) if calls else None
+                return run_attempt(*place, _LIMITS, {"task": "t"}, model, watch)
 
     def _forbidding(self) -> Callable[[AgentCommand], AgentCommand]:
         if self.program.forbid is None:
@@ -179,7 +198,7 @@ def test_an_attempt_with_a_background_child_that_holds_the_output_ends(bench: Be
 @of_all_cases
 def test_the_patch_of_an_agent_that_hangs_after_its_edit_is_kept(bench: Bench) -> None:
     # Programs end a command that takes long, and go on: here every process but this one stands still.
-    result = bench.attempt(bench.program.script(f"{MEND}; kill -STOP -1"), timeout_s=40)
+    result = bench.attempt(bench.program.script(f"{MEND}; kill -STOP -1"), stop_after_calls=1)
     assert result.outcome is AttemptOutcome.TIMEOUT, (result.detail, result.transcript[-3000:])
     assert b"+    return 12" in (result.patch or b"")
     assert result.trajectory is not None
@@ -225,8 +244,8 @@ def test_two_rate_limits_and_then_an_answer_is_a_finished_attempt(bench: Bench) 
 def test_a_fault_of_the_provider_for_ever_is_no_failure_of_the_agent(
     bench: Bench, step: Step, outcome: AttemptOutcome
 ) -> None:
-    # Programs try again for minutes: what matters is what their end is called, and their own deadline is an end too.
-    result = bench.attempt([bench.program.mend, step], silence_s=2, timeout_s=25)
+    # Programs try again for minutes: what matters is what their end is called, and a deadline is an end too.
+    result = bench.attempt([bench.program.mend, step], silence_s=2, stop_after_calls=2)
     assert result.outcome is outcome, (result.detail, result.transcript[-3000:])
     assert b"+    return 12" in (result.patch or b"")
 

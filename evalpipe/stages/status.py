@@ -179,6 +179,11 @@ def _task_sets(bench: Workbench, problems: list[str]) -> list[TaskSetStatus]:
 
 def _sweep(bench: Workbench, sweep: SweepConfig, agents: dict[str, AgentConfig]) -> SweepStatus:
     status = SweepStatus(sweep.name, sweep.task_set)
+    folder = bench.workspace.task_sets_dir / sweep.task_set
+    # Drafts of prompts may be there before the set is; its tasks only come with it.
+    if folder not in frozen_sets(folder.parent) and not (folder / "tasks").is_dir():
+        status.waits_for = f"its task set {sweep.task_set} is not frozen yet"
+        return status
     try:
         task_set = load_sweep_task_set(bench, sweep)
     except TaskSetError as error:

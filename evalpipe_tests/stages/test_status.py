@@ -89,6 +89,8 @@ def test_second_passes_wait_for_tomorrow(frozen: TestBench) -> None:
 
 
 def test_a_sweep_without_its_set_is_blocked(mined: TestBench) -> None:
+    assert "spring: its task set q is not frozen yet" in workspace_status(mined).blocked
+    (mined.workspace.task_sets_dir / "q" / "tasks").mkdir(parents=True)
     assert any(line.startswith("spring: ") and "task_set.json" in line for line in workspace_status(mined).blocked)
 
 

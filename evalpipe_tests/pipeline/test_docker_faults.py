@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import docker
+import pyarrow.parquet as pq
 import pytest
 from docker.models.containers import Container
 
@@ -184,7 +185,7 @@ def test_an_engine_that_dies_while_candidates_are_validated(tmp_path: Path, base
 
 
 def _an_engine_that_dies_in_a_sweep(tiny: TinyWorkspace, engine: Engine) -> None:
-    """No attempt of a sample that had not begun is used up."""
+    """No attempt of a sample that had not begun is used up, none is lost, and only those in flight are made again."""
     tiny.succeed("run", "small", "--agent", "empty")
     ledger = tiny.lake / "agent_runs" / "small" / "reference"
 
@@ -197,7 +198,11 @@ def _an_engine_that_dies_in_a_sweep(tiny: TinyWorkspace, engine: Engine) -> None
         died = finish(process, timeout_s=60)
     assert died.code == 1
     assert "no Docker engine answers" in died.err, died.err
-    assert begun() <= 1 + (os.cpu_count() or 1)
+    in_flight = begun()
+    assert in_flight <= 1 + (os.cpu_count() or 1)
     engine.start()
     tiny.succeed("run", "small", "--agent", "reference")
-    assert begun() == 4
+    outcomes = [pq.read_table(path)["outcome"].to_pylist() for path in ledger.rglob("*.parquet")]
+    assert [found[-1] for found in outcomes] == ["finished"] * 4
+    assert sum(len(found) > 1 for found in outcomes) <= in_flight
+    assert max(map(len, outcomes)) <= 2

@@ -20,6 +20,9 @@ DIRECTORY = 0o040000
 class Limits:
     """What a box may use: seconds of wall clock, bytes of memory, CPUs, processes, bytes kept per output
     stream.
+
+    `grace_s`: seconds that a container's command has between TERM and its kill when its time is up; processes have
+    none.
     """
 
     timeout_s: float
@@ -27,10 +30,11 @@ class Limits:
     cpus: float = 1.0
     pids: int = 512
     output_bytes: int = 1_000_000
+    grace_s: float = 0.0
 
     def __post_init__(self) -> None:
         positive = (self.timeout_s, self.memory_bytes, self.cpus, self.pids)
-        if min(positive) <= 0 or self.output_bytes < 0:
+        if min(positive) <= 0 or self.output_bytes < 0 or self.grace_s < 0:
             raise ValueError(f"every limit of a box must be positive: {self}")
 
 

@@ -303,7 +303,13 @@ class DockerBox:
     def _kill(self, container: str) -> bool:
         try:
             with engine_faults(f"kill {self.name} at its deadline"):
-                self._engine.api.kill(container)
+                if self._limits.grace_s:
+                    self._engine.api.kill(container, signal="SIGTERM")
+                    end = time.monotonic() + self._limits.grace_s
+                    while self._is_running(container) and time.monotonic() < end:
+                        time.sleep(0.1)
+                if not self._limits.grace_s or self._is_running(container):
+                    self._engine.api.kill(container)
         except EngineFault:
             # It may have ended by itself just now, which is no time-out.
             if self._is_running(container):

@@ -34,6 +34,8 @@ from evalpipe.tasks import LoadedTaskSet, PromptMode, load_task_set
 
 TRANSCRIPT_BYTES = 16 * 1024**2
 """What is kept of an agent's output, from its end: programs write some megabytes, and a loop writes without end."""
+GRACE_S = 5.0
+"""For an agent whose time is up, to write down what it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ class AgentSweep:
             cpus=limits.cpus,
             pids=limits.pids,
             output_bytes=TRANSCRIPT_BYTES,
+            grace_s=GRACE_S,
         )
 
     def watch(self, model: OpenAttempt | None) -> AttemptWatch | None:

@@ -32,7 +32,8 @@ ui: $(INSTALLED)
 
 # Mining beside bare git, one process for each change, and PyDriller: about 20 minutes, most of them for the histories.
 # Validation beside a loop of `docker run`: five minutes, where a Docker engine answers. A million graded rows beside
-# plain pandas: a minute.
+# plain pandas: a minute. A sweep through Dagster beside plain calls: seven minutes. The pages of the UI, in a Chromium:
+# ten, most of them to fill it.
 bench: $(DEVELOPING)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
 	$(BIN)/python -m benchmarks.mining
@@ -40,6 +41,8 @@ bench: $(DEVELOPING)
 	$(BIN)/python -m benchmarks.reports
 	$(BIN)/python -m benchmarks.gateway
 	$(BIN)/python -m benchmarks.attempts
+	$(BIN)/python -m benchmarks.sweep
+	$(BIN)/python -m benchmarks.ui
 
 # Every case of the real agents' programs in containers, each of which starts one: about half an hour.
 test-agents: $(DEVELOPING)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import docker
 from docker.models.containers import Container
@@ -54,7 +54,7 @@ class Deployment:
             if wish["condition"] == "service_healthy":
                 self.wait_until_healthy(other)
             else:
-                assert self.containers[other].wait(timeout=120)["StatusCode"] == 0, self.log(other)
+                assert self.containers[other].wait(timeout=300)["StatusCode"] == 0, self.log(other)
         self.containers[name] = self.run(
             service["image"],
             service.get("command"),
@@ -76,7 +76,7 @@ class Deployment:
         self._first = self._first or container
         return container
 
-    def wait_until_healthy(self, name: str, timeout_s: float = 120) -> None:
+    def wait_until_healthy(self, name: str, timeout_s: float = 300) -> None:
         """Wait for the service's own health check."""
         container, end = self.containers[name], time.monotonic() + timeout_s
         while (health := _health(container)) != "healthy":
@@ -87,7 +87,8 @@ class Deployment:
     def execute(self, name: str, *command: str) -> str:
         """What a command says that is run in a service, as by `docker compose exec`; it has to succeed."""
         answer = self.containers[name].exec_run(list(command), demux=True)
-        out, err = (stream.decode() if stream else "" for stream in answer.output)
+        streams: tuple[bytes | None, bytes | None] = cast(Any, answer.output)
+        out, err = ((stream or b"").decode() for stream in streams)
         assert answer.exit_code == 0, f"{command}: exit code {answer.exit_code}\n{out}\n{err}"
         return out
 

@@ -176,7 +176,7 @@ def _launch(services: Deployment, job: str, tags: Mapping[str, str]) -> str:
     def status() -> str:
         return str(_ask(services, RUN, {"id": run})["runOrError"]["status"])
 
-    wait_until(lambda: status() in ("SUCCESS", "FAILURE", "CANCELED"), f"{job} ends", 120)
+    wait_until(lambda: status() in ("SUCCESS", "FAILURE", "CANCELED"), f"{job} ends", 300)
     assert status() == "SUCCESS", f"{job}: {_ask(services, _REASON, {'id': run})}\n{services.log('daemon')}"
     return run
 

@@ -11,8 +11,9 @@ DEVELOPING := .venv/.developing
 demo: $(INSTALLED)
 	$(BIN)/evalpipe demo
 
-# A process for each core, of which each takes whole files: what a file sets up is made once.
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+# A process for each core, of which each takes whole files: what a file sets up is made once. In their own order: by
+# itself xdist leaves the files of few tests, which are the longest, to the end, where one process works and others wait.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test: $(DEVELOPING)
 	$(PYTEST)

@@ -122,7 +122,7 @@ def test_steps_run_as_root_in_the_tree_with_its_files(docker_sandbox: DockerSand
 def test_image_runs_as_the_user_in_an_empty_work_folder(docker_sandbox: DockerSandbox, built: BuiltEnvironment) -> None:
     script = "id -u; id -un; ls -A /work; touch new /work/top; find /opt ! -readable; ls -ld /work | cut -c1-10"
     outcome = run(docker_sandbox, built.image_digest, script)
-    assert outcome.stdout == b"1000\nevalpipe\nrepo\ndrwxr-xr-x\n", outcome.stderr
+    assert outcome.stdout == b"1000\nevalpipe\nrepo\ndrwxrwxrwx\n", outcome.stderr
     assert run(docker_sandbox, built.image_digest, "ls -A /run/evalpipe /var/cache/evalpipe").stdout.split() == [
         b"/run/evalpipe:",
         b"/var/cache/evalpipe:",

@@ -124,10 +124,12 @@ def test_ten_kills_at_random_moments_lose_nothing_and_repeat_only_what_was_in_fl
     assert 1 <= interrupted <= 10 * 2, seed
     journals = [read_calls(path) for path in (tiny.lake / "calls").rglob("calls.jsonl")]
     results = Counter(call.result for evidence in journals for call in evidence.calls)
-    assert results[CallResult.OK] == 24, seed
-    assert 24 <= len(server.seen) <= sum(results.values()) <= 24 + interrupted, (seed, results)
-    settled = [row for row in rows if row["outcome"] == "interrupted" and row["model_calls"] is not None]
-    assert len(settled) == len(journals) - 24, seed
+    # A kill between an answer and the end of its attempt leaves a call that was paid for, and is in the ledger.
+    assert 24 <= results[CallResult.OK] <= len(server.seen) <= sum(results.values()) <= 24 + interrupted, (
+        seed,
+        results,
+    )
+    assert sum(row["model_calls"] for row in rows) == results[CallResult.OK], seed
 
 
 def _key(row: dict[str, Any]) -> tuple[str, str]:

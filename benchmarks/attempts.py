@@ -15,6 +15,7 @@ import tarfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
@@ -61,8 +62,8 @@ def main() -> None:
         requests.clear()
         ours, bare = Spent(0, 0), Spent(0, 0)
         for key in keys[2 : 2 + ATTEMPTS]:
-            ours = _sum(ours, _timed(lambda key=key: run_sample(bench, part, adapter, key, "bench", {})))  # type: ignore[misc]
-            bare = _sum(bare, _timed(lambda: _bare(container, image, tree)))
+            ours = _sum(ours, _timed(partial(run_sample, bench, part, adapter, key, "bench", {})))
+            bare = _sum(bare, _timed(partial(_bare, container, image, tree)))
     made = sum(requests.values())
     print(f"{ATTEMPTS} attempts, load {os.getloadavg()[0]:.1f}: each")
     for name, spent, asked in (("attempts", ours, made / ATTEMPTS), ("bare calls", bare, 8)):

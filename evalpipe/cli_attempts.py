@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,22 +66,16 @@ def _choice(
 
 def _used(bench: "Workbench", sweep: str, agents: Sequence[str]) -> list[str]:
     """What all attempts of each agent came to: one line an agent."""
-    from evalpipe.stages.attempt_tally import dollars
+    from evalpipe.stages.attempt_tally import AttemptTally
 
     columns = ["outcome", "model_calls", "input_tokens", "output_tokens", "cost_usd"]
     lines = []
     for agent in agents:
-        rows = bench.lake.read("agent_runs", sweep, agent).select(columns).to_pylist()
-        outcomes = Counter(row["outcome"] for row in rows)
-        parts = [f"{count} {outcome}" for outcome, count in sorted(outcomes.items())]
-        called = [row for row in rows if row["model_calls"] is not None]
-        if called:
-            parts.append(f"{sum(row['input_tokens'] + row['output_tokens'] for row in called):,} tokens")
-            priced = [row["cost_usd"] for row in called if row["cost_usd"] is not None]
-            open_cost = len(called) - len(priced)
-            parts.append(dollars(sum(priced)) + (f" and {open_cost} of unknown cost" if open_cost else ""))
-        if parts:
-            lines.append(f"{agent}: {', '.join(parts)}")
+        tally = AttemptTally()
+        for row in bench.lake.read("agent_runs", sweep, agent).select(columns).to_pylist():
+            tally.add(row, new=True)
+        if text := tally.text():
+            lines.append(f"{agent}: {text}")
     return lines
 
 

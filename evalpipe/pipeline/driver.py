@@ -33,6 +33,7 @@ from evalpipe.stages.calibrating import calibration_rows, is_calibrated
 from evalpipe.stages.gradings import is_graded
 from evalpipe.stages.side_by_side import mine_ahead
 from evalpipe.stages.sweeps import (
+    EVERY_SAMPLE,
     AgentSweep,
     SampleChoice,
     SampleKey,
@@ -193,7 +194,7 @@ class Driver:
         if due:
             self.run(jobs.calibrate_job_name(sweep.task_set), tags={RANGE_START: due[0], RANGE_END: due[-1]})
 
-    def attempt(self, sweep: SweepConfig, agents: Sequence[str], choice: SampleChoice = SampleChoice()) -> None:  # noqa: B008 - frozen
+    def attempt(self, sweep: SweepConfig, agents: Sequence[str], choice: SampleChoice = EVERY_SAMPLE) -> None:
         """Make the attempts of `agents` that a sweep, or `choice` of it, still needs. Raises JobFailed."""
         self._sweep_stage(sweep, agents, "agent_runs", is_attempted, choice=choice)
 

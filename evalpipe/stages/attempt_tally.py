@@ -18,7 +18,7 @@ class AttemptTally:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._running, self._tokens, self._cost, self._unpriced = 0, 0, 0.0, 0
+        self._running, self._called, self._tokens, self._cost, self._unpriced = 0, 0, 0, 0.0, 0
         self._outcomes: Counter[str] = Counter()
 
     @contextmanager
@@ -37,6 +37,7 @@ class AttemptTally:
         with self._lock:
             self._outcomes[row["outcome"]] += 1
             if new and row.get("model_calls") is not None:
+                self._called += 1
                 self._tokens += row["input_tokens"] + row["output_tokens"]
                 self._cost += row["cost_usd"] or 0.0
                 self._unpriced += row["cost_usd"] is None
@@ -46,8 +47,7 @@ class AttemptTally:
         with self._lock:
             parts = [f"{self._running} running"] if self._running else []
             parts += [f"{count} {outcome}" for outcome, count in sorted(self._outcomes.items())]
-            if self._tokens:
+            if self._called:
                 parts.append(f"{self._tokens:,} tokens")
-            if self._cost:
-                parts.append(dollars(self._cost) + (f" and {self._unpriced} unpriced" if self._unpriced else ""))
+                parts.append(dollars(self._cost) + (f" and {self._unpriced} of unknown cost" if self._unpriced else ""))
             return ", ".join(parts)

@@ -130,6 +130,7 @@ class SampleChoice:
         return (not self.tasks or key.task_id in self.tasks) and (not self.samples or key.sample in self.samples)
 
 
+EVERY_SAMPLE = SampleChoice()
 PILOT_TASKS = 5
 
 

@@ -4,7 +4,7 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evalpipe.agents import (
@@ -14,9 +14,11 @@ from evalpipe.agents import (
     AttemptOutcome,
     AttemptResult,
     HistoryKind,
+    Instance,
     run_attempt,
 )
 from evalpipe.gateway import OpenAttempt
+from evalpipe.history import Repository
 from evalpipe.lake import DiskFullError, Row
 from evalpipe.stages.agent_programs import agent_environment
 from evalpipe.stages.bench import Workbench, frozen_runner, suite_command
@@ -29,6 +31,54 @@ FREE_BYTES_FLOOR = 512 * 1024**2
 
 _NOT_MADE = (AttemptOutcome.INTERRUPTED, AttemptOutcome.BUDGET_STOP)
 """Attempts that say nothing of what would come of another try."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedAttempt:
+    """What an attempt at a sample is made with: the environment to open, the mirror, what is asked, the instance."""
+
+    environment: str
+    mirror: Repository
+    assignment: Assignment
+    instance: Instance
+
+
+def prepare_attempt(bench: Workbench, agent_sweep: AgentSweep, key: SampleKey) -> PreparedAttempt:
+    """Get all that an attempt needs; nothing of it is paid for.
+
+    Raises PromptMissing, EnvironmentNotReady and InstanceUnproven.
+    """
+    task = agent_sweep.task_set.tasks[key.task_id]
+    text = prompt(task, key.mode, suite_command(frozen_runner(task)))
+    environment = agent_environment(bench, agent_sweep.agent, task)
+    mirror = bench.mirror(task.repository)
+    history = HistoryKind(agent_sweep.sweep.history)
+    instance = bench.instances.get(mirror, task.parent, task.commit, hidden_paths(task), history)
+    return PreparedAttempt(environment, mirror, Assignment(task, key.mode, key.number, text), instance)
+
+
+def make_attempt(
+    bench: Workbench,
+    agent_sweep: AgentSweep,
+    adapter: Adapter,
+    prepared: PreparedAttempt,
+    labels: dict[str, str],
+    model: OpenAttempt | None,
+) -> AttemptResult:
+    """Make a prepared attempt within the limits of the sweep; see `run_attempt`."""
+    watch, limits = agent_sweep.watch(model), agent_sweep.limits()
+    return run_attempt(
+        bench.sandbox,
+        prepared.environment,
+        adapter,
+        prepared.mirror,
+        prepared.assignment,
+        prepared.instance,
+        replace(limits, timeout_s=watch.hard_limit_s) if watch else limits,
+        labels,
+        model,
+        watch,
+    )
 
 
 def run_sample(
@@ -54,13 +104,8 @@ def run_sample(
         earlier = _settled(bench, agent_sweep, place)
         if earlier and not needs_attempt(earlier, agent_sweep.agent.retry_policy.max_attempts):
             return earlier[-1], False
-        task = agent_sweep.task_set.tasks[key.task_id]
-        text = prompt(task, key.mode, suite_command(frozen_runner(task)))
         _require_room(bench)
-        environment = agent_environment(bench, agent_sweep.agent, task)
-        mirror = bench.mirror(task.repository)
-        history = HistoryKind(agent_sweep.sweep.history)
-        instance = bench.instances.get(mirror, task.parent, task.commit, hidden_paths(task), history)
+        prepared = prepare_attempt(bench, agent_sweep, key)
         # What the budget stopped has no attempt, so its row gives way to the next.
         earlier = [row for row in earlier if row["outcome"] != AttemptOutcome.BUDGET_STOP]
         started = _started(bench, agent_sweep, key, len(earlier) + 1, run_id)
@@ -70,20 +115,8 @@ def run_sample(
                 bench.lake.write("agent_runs", [*earlier, stopped], *place)
                 return stopped, True
             bench.lake.write("agent_runs", [*earlier, started], *place)
-            watch = agent_sweep.watch(model)
-            limits = agent_sweep.limits()
-            result = run_attempt(
-                bench.sandbox,
-                environment,
-                adapter,
-                mirror,
-                Assignment(task, key.mode, key.number, text),
-                instance,
-                replace(limits, timeout_s=watch.hard_limit_s) if watch else limits,
-                {**labels, "task": key.task_id, "sample": key.sample, "purpose": "agent"},
-                model,
-                watch,
-            )
+            mine = {**labels, "task": key.task_id, "sample": key.sample, "purpose": "agent"}
+            result = make_attempt(bench, agent_sweep, adapter, prepared, mine, model)
             ended = started | _ended(bench, result, access)
             bench.lake.write("agent_runs", [*earlier, ended], *place)
         return ended, True

@@ -1,19 +1,19 @@
 """Makes an attempt again from what the gateway recorded, and grades it again: no provider is asked, nothing is kept."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from evalpipe.agents import Assignment, AttemptResult, HistoryKind, run_attempt
+from evalpipe.agents import AttemptResult
 from evalpipe.config import SweepConfig
 from evalpipe.gateway import Gateway
 from evalpipe.lake import Row
-from evalpipe.stages.agent_programs import adapter_for, agent_environment
+from evalpipe.stages.agent_programs import adapter_for
 from evalpipe.stages.attempt_story import place_of
-from evalpipe.stages.bench import Workbench, frozen_runner, suite_command
+from evalpipe.stages.attempts import make_attempt, prepare_attempt
+from evalpipe.stages.bench import Workbench
 from evalpipe.stages.grading_rows import grade_patch
 from evalpipe.stages.model_access import calls_folder, gateway_provider
 from evalpipe.stages.sweeps import AgentSweep, SampleKey, open_agent_sweep
-from evalpipe.tasks import hidden_paths, prompt
 
 _LABELS = {"purpose": "replay"}
 
@@ -56,28 +56,12 @@ def replay_attempt(bench: Workbench, sweep: SweepConfig, row: Row) -> Replay:
 
 
 def _made_again(bench: Workbench, part: AgentSweep, key: SampleKey, folder: Path) -> AttemptResult:
-    task, agent = part.task_set.tasks[key.task_id], part.agent
-    assert agent.provider is not None  # its bodies were recorded
-    mirror = bench.mirror(task.repository)
-    instance = bench.instances.get(
-        mirror, task.parent, task.commit, hidden_paths(task), HistoryKind(part.sweep.history)
-    )
-    text = prompt(task, key.mode, suite_command(frozen_runner(task)))
+    provider = part.agent.provider
+    assert provider is not None  # its bodies were recorded
+    prepared = prepare_attempt(bench, part, key)
     with (
-        Gateway([gateway_provider(bench.workspace.load_provider(agent.provider))]) as gateway,
-        gateway.open_attempt("replay", agent.provider, replay=folder) as model,
+        Gateway([gateway_provider(bench.workspace.load_provider(provider))]) as gateway,
+        gateway.open_attempt("replay", provider, replay=folder) as model,
     ):
-        watch = part.watch(model)
-        assert watch is not None
-        return run_attempt(
-            bench.sandbox,
-            agent_environment(bench, agent, task),
-            adapter_for(bench, agent, part.task_set),
-            mirror,
-            Assignment(task, key.mode, key.number, text),
-            instance,
-            replace(part.limits(), timeout_s=watch.hard_limit_s),
-            {**_LABELS, "task": key.task_id},
-            model,
-            watch,
-        )
+        adapter = adapter_for(bench, part.agent, part.task_set)
+        return make_attempt(bench, part, adapter, prepared, {**_LABELS, "task": key.task_id}, model)

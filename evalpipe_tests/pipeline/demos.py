@@ -12,7 +12,7 @@ import pytest
 
 from evalpipe.sandbox import docker_available
 from evalpipe_tests.made_once import made_once
-from evalpipe_tests.pipeline.workspaces import Finished, Gate, TinyWorkspace
+from evalpipe_tests.pipeline.workspaces import Finished, TinyWorkspace
 
 TOP = Path(__file__).parents[2]
 
@@ -49,7 +49,7 @@ def _make(folder: Path) -> Demo:
     variables = {"EVALPIPE_SANDBOX": "docker" if in_docker else "process"}
     if base := os.environ.get("EVALPIPE_BASE_IMAGE"):
         variables["EVALPIPE_BASE_IMAGE"] = base
-    tiny = TinyWorkspace(root.resolve(), variables, Gate(root / "gate"))
+    tiny = TinyWorkspace(root.resolve(), variables)
     first = tiny.run("demo", timeout_s=1000)
     before = _contents(tiny.lake)
     started = time.monotonic()

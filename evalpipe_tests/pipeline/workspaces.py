@@ -73,12 +73,16 @@ class TinyWorkspace:
 
     root: Path
     variables: Mapping[str, str]
-    gate: Gate
 
     @classmethod
     def at(cls, root: Path) -> TinyWorkspace:
         """A folder to run commands in, whatever it holds."""
-        return cls(root, {"EVALPIPE_SANDBOX": "process"}, Gate(root / "gate"))
+        return cls(root, {"EVALPIPE_SANDBOX": "process"})
+
+    @property
+    def gate(self) -> Gate:
+        """Stands before `xargs` in the boxes of this workspace alone: copies of it run at the same time."""
+        return Gate(self.root / "gate")
 
     @property
     def workspace(self) -> Workspace:
@@ -162,7 +166,7 @@ class TinyWorkspace:
 class Gate:
     """Stands before a program: counts its starts, and holds them from a number on.
 
-    Counted from 0 over the life of an environment, which copies of a workspace share.
+    Counted from 0 over the life of the folder, which is there before the program starts.
     """
 
     folder: Path
@@ -179,14 +183,19 @@ class Gate:
 
     def before(self, program: str) -> str:
         """A shell script that stands for `program`."""
-        lines = (
-            "#!/bin/sh",
-            "i=0",
-            f"while ! mkdir {self.folder}/began-$i 2>/dev/null; do i=$((i+1)); done",
-            f"while [ -e {self.folder}/hold ] && [ $i -ge $(cat {self.folder}/hold) ]; do sleep 0.05; done",
-            f'exec {program} "$@"',
-        )
-        return "".join(f"{line}\n" for line in lines)
+        return _held(str(self.folder), program)
+
+
+def _held(folder: str, program: str) -> str:
+    lines = (
+        "#!/bin/sh",
+        f'gate="{folder}"',
+        "i=0",
+        'while ! mkdir "$gate/began-$i" 2>/dev/null; do i=$((i+1)); done',
+        'while [ -e "$gate/hold" ] && [ $i -ge $(cat "$gate/hold") ]; do sleep 0.05; done',
+        f'exec {program} "$@"',
+    )
+    return "".join(f"{line}\n" for line in lines)
 
 
 def make_repository(path: Path) -> Builder:
@@ -214,12 +223,11 @@ def make_workspace(root: Path, variables: Mapping[str, str] | None = None) -> Ti
     write_workspace(root)
     for example in root.glob("data/*/*.yaml"):
         example.unlink()
-    tiny = TinyWorkspace(
-        root.resolve(), {"EVALPIPE_SANDBOX": "process", **(variables or {})}, Gate(root.resolve() / "gate")
-    )
+    tiny = TinyWorkspace(root.resolve(), {"EVALPIPE_SANDBOX": "process", **(variables or {})})
     repository = make_repository(tiny.root / "source.git")
     tiny.gate.folder.mkdir()
-    tiny.write("gate/xargs", tiny.gate.before("/usr/bin/xargs"))
+    # Copies share this environment, so the script finds the gate by the box that it runs in.
+    tiny.write("gate/xargs", _held("${HOME%%/data/state/boxes/*}/gate", "/usr/bin/xargs"))
     tiny.write(
         "data/repos/shop.yaml", repository_yaml([f"cp {tiny.gate.folder}/xargs bin/xargs && chmod +x bin/xargs"])
     )
@@ -243,9 +251,9 @@ def repository_yaml(setup: Sequence[str], python: str = sys.executable) -> str:
 
 
 def copy_of(template: TinyWorkspace, root: Path) -> TinyWorkspace:
-    """A copy that goes on where the template stands; its environment stays the template's, whose gate is shared."""
+    """A copy that goes on where the template stands; its environment stays the template's."""
     shutil.copytree(template.root, root, symlinks=True)
-    return TinyWorkspace(root.resolve(), template.variables, template.gate)
+    return TinyWorkspace(root.resolve(), template.variables)
 
 
 def finish(process: subprocess.Popen[str], timeout_s: float = 200) -> Finished:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from evalpipe_tests.pipeline.demos import Demo
-from evalpipe_tests.pipeline.workspaces import Gate, TinyWorkspace
+from evalpipe_tests.pipeline.workspaces import TinyWorkspace
 from evalpipe_tests.reports.browser import CHROMIUM, Browser
 from evalpipe_tests.ui.dagster_ui import DagsterUi, serving
 from evalpipe_tests.ui.pages import Page, clicked, partition_page, visit
@@ -50,7 +50,7 @@ class Opened:
 def opened(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
     root = tmp_path_factory.mktemp("ui") / "workspace"
     shutil.copytree(demo.tiny.root, root, symlinks=True)
-    tiny = TinyWorkspace(root.resolve(), demo.tiny.variables, Gate(root / "gate"))
+    tiny = TinyWorkspace(root.resolve(), demo.tiny.variables)
     (lost,) = (tiny.lake / "agent_runs/demo/broad").glob("*/demo-36-*/original-3.parquet")
     lost.unlink()
     keys = [f"original-3|{lost.parent.name}", f"original-4|{lost.parent.name}"]

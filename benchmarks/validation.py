@@ -167,7 +167,6 @@ def _lay(folder: Path, files: Sequence[FileEntry], plan: TestPlan) -> None:
         target = folder / os.fsdecode(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
-    (folder / "out").mkdir()
     # Whoever runs this may be another user than that of the box.
     subprocess.run(["chmod", "-R", "a+rwX", str(folder)], check=True)
 

@@ -10,7 +10,7 @@ from evalpipe.runners.cargo_project import CargoPackage, CargoTarget, CargoWorks
 from evalpipe.runners.cargo_report import read_report
 from evalpipe.runners.cargo_scripts import MAIN, RUN_PROGRAM, RUSTDOC
 from evalpipe.runners.cargo_selection import canaries, chosen_targets, selection, single_calls, without_harness
-from evalpipe.runners.plan import WHOLE_SUITE, SuiteRequest, SuiteTree, TestPlan
+from evalpipe.runners.plan import WHOLE_SUITE, SuiteRequest, SuiteTree, TestPlan, new_report_path
 from evalpipe.runners.report import SuiteReport
 
 
@@ -27,7 +27,7 @@ class CargoRunner:
     def plan(self, root: str, tree: SuiteTree, request: SuiteRequest = WHOLE_SUITE) -> TestPlan:
         """See `Runner.plan`. A chosen file stands for its target, or for its package where it is none by itself."""
         token, canary = secrets.token_hex(16), f"t_{secrets.token_hex(8)}"
-        report_path = f"out/{secrets.token_hex(8)}.report"
+        report_path = new_report_path("report")
         found = workspaces(tree)
         return TestPlan(
             command=("/bin/sh", f"{root}/runner/cargo.sh", f"{root}/runner", f"{root}/{report_path}", token),

@@ -16,7 +16,7 @@ from evalpipe.runners.ctrf import DamagedCtrf, read_ctrf
 from evalpipe.runners.joined_files import NotJoined, end_command, join_command, read_joined
 from evalpipe.runners.json_lines import SEPARATOR, joined_id
 from evalpipe.runners.junit_xml import DamagedXml, read_junit_xml
-from evalpipe.runners.plan import REPOSITORY_FOLDER, WHOLE_SUITE, SuiteRequest, SuiteTree, TestPlan
+from evalpipe.runners.plan import REPOSITORY_FOLDER, WHOLE_SUITE, SuiteRequest, SuiteTree, TestPlan, new_report_path
 from evalpipe.runners.report import RunStatus, SuiteReport, TestOutcome, TestResult, storable_text
 from evalpipe.runners.results import Results
 from evalpipe.runners.tap import DamagedTap, UnfinishedTap, read_tap
@@ -94,7 +94,7 @@ class GenericRunner:
     def plan(self, root: str, tree: SuiteTree, request: SuiteRequest = WHOLE_SUITE) -> TestPlan:
         """See `Runner.plan`."""
         token = secrets.token_hex(16)
-        report_path = f"out/{secrets.token_hex(8)}.report"
+        report_path = new_report_path("report")
         end = end_command(token, "$status")
         if self.reports:
             patterns = [word for pattern in self.reports for word in ("-o", "-path", _find_pattern(pattern))]

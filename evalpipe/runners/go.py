@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evalpipe.runners.go_report import read_report
-from evalpipe.runners.plan import REPOSITORY_FOLDER, WHOLE_SUITE, SuiteRequest, SuiteTree, TestPlan
+from evalpipe.runners.plan import REPOSITORY_FOLDER, WHOLE_SUITE, SuiteRequest, SuiteTree, TestPlan, new_report_path
 from evalpipe.runners.report import SuiteReport
 
 # What `./...` leaves out: https://pkg.go.dev/cmd/go#hdr-Package_lists_and_patterns
@@ -80,7 +80,7 @@ class GoRunner:
     def plan(self, root: str, tree: SuiteTree, request: SuiteRequest = WHOLE_SUITE) -> TestPlan:
         """See `Runner.plan`. Chosen files stand for their packages, since go runs no less."""
         token, canary = secrets.token_hex(16), f"Test{secrets.token_hex(8).upper()}"
-        report_path = f"out/{secrets.token_hex(8)}.report"
+        report_path = new_report_path("report")
         modules, packages = _modules(tree), _packages_with_tests(tree)
         patterns = {module: ["./..."] for module in modules}
         if request.test_files is not None:

@@ -17,7 +17,7 @@ from evalpipe.runners.java_canary import (
 )
 from evalpipe.runners.java_report import read_java_report
 from evalpipe.runners.joined_files import end_command, join_command
-from evalpipe.runners.plan import WHOLE_SUITE, SuiteRequest, SuiteTree, TestPlan
+from evalpipe.runners.plan import WHOLE_SUITE, SuiteRequest, SuiteTree, TestPlan, new_report_path
 from evalpipe.runners.report import SuiteReport
 
 # Results of a build cache would be those of another run.
@@ -51,7 +51,7 @@ class GradleRunner:
     def plan(self, root: str, tree: SuiteTree, request: SuiteRequest = WHOLE_SUITE) -> TestPlan:
         """See `Runner.plan`. Chosen files that are classes run alone; for any other, all tests run."""
         token, name = secrets.token_hex(16), secrets.token_hex(6)
-        report_path = f"out/{secrets.token_hex(8)}.report"
+        report_path = new_report_path("report")
         modules = {path[: match.start()] for path in tree if (match := _TESTS.search(path))}
         modules = {module for module in modules if not _BUILD_LOGIC.search(module + b"/")}
         sources = {module: sources_of_tests(tree, module, modules) for module in sorted(modules)}

@@ -9,7 +9,7 @@ from importlib import resources
 
 from evalpipe.runners.javascript_canary import Canary, choose_canaries
 from evalpipe.runners.json_lines import read_json_lines
-from evalpipe.runners.plan import REPOSITORY_FOLDER, SuiteRequest, SuiteTree, TestPlan
+from evalpipe.runners.plan import REPOSITORY_FOLDER, SuiteRequest, SuiteTree, TestPlan, new_report_path
 from evalpipe.runners.report import SuiteReport
 from evalpipe.runners.seal import new_key
 
@@ -44,7 +44,7 @@ class Box:
 
     root: str
     canary: str = field(default_factory=lambda: f"test_{secrets.token_hex(8)}")
-    report_path: str = field(default_factory=lambda: f"out/{secrets.token_hex(8)}.jsonl")
+    report_path: str = field(default_factory=lambda: new_report_path("jsonl"))
     key: str = field(default_factory=new_key)
 
     def reporter(self, name: str) -> str:

@@ -44,7 +44,7 @@ class JestRunner:
         canaries = canaries_in(tree, box, request, self.arguments, write, [_GLOBALS])
         arguments = let_canary_through(self.arguments, ("-t", "--testNamePattern"), box.canary)
         # From what its cache holds of an earlier run, Jest decides to run the tests in its own process.
-        cache = f"--cacheDirectory={root}/out/cache"
+        cache = f"--cacheDirectory={root}/cache/jest"
         arguments += [*_OVERRULED, cache, f"--reporters={box.reporter(_REPORTER)}"]
         if request.shuffle_seed is not None:
             arguments += ["--randomize", f"--seed={_seed(request.shuffle_seed)}"]

@@ -17,7 +17,7 @@ from evalpipe.runners.java_canary import (
 )
 from evalpipe.runners.java_report import read_java_report
 from evalpipe.runners.joined_files import end_command, join_command
-from evalpipe.runners.plan import WHOLE_SUITE, SuiteRequest, SuiteTree, TestPlan
+from evalpipe.runners.plan import WHOLE_SUITE, SuiteRequest, SuiteTree, TestPlan, new_report_path
 from evalpipe.runners.report import SuiteReport
 
 _OPTIONS = (
@@ -63,7 +63,7 @@ class MavenRunner:
     def plan(self, root: str, tree: SuiteTree, request: SuiteRequest = WHOLE_SUITE) -> TestPlan:
         """See `Runner.plan`. A chosen file stands for its class, or for its module where it is none."""
         token, name = secrets.token_hex(16), secrets.token_hex(6)
-        report_path = f"out/{secrets.token_hex(8)}.report"
+        report_path = new_report_path("report")
         modules = {path.rpartition(b"/")[0] for path in tree if posixpath.basename(path) == b"pom.xml"}
         sources = {module: sources_of_tests(tree, module, modules) for module in sorted(modules)}
         chosen = None if request.test_files is None else chosen_sources(request.test_files, sources)

@@ -16,7 +16,7 @@ from evalpipe.runners.cargo_project import CargoPackage, CargoTarget, CargoWorks
 from evalpipe.runners.cargo_selection import canaries, chosen_targets, selection, single_calls
 from evalpipe.runners.joined_files import NotJoined, read_joined
 from evalpipe.runners.junit_xml import DamagedXml, JUnitCase, read_junit_xml
-from evalpipe.runners.plan import WHOLE_SUITE, SuiteRequest, SuiteTree, TestPlan
+from evalpipe.runners.plan import WHOLE_SUITE, SuiteRequest, SuiteTree, TestPlan, new_report_path
 from evalpipe.runners.report import RunStatus, SuiteReport, TestOutcome, TestResult, storable_text
 from evalpipe.runners.results import UNPROVEN, Results, shortened
 
@@ -65,7 +65,7 @@ class NextestRunner:
     def plan(self, root: str, tree: SuiteTree, request: SuiteRequest = WHOLE_SUITE) -> TestPlan:
         """See `Runner.plan`. A chosen file stands for its target, or for its package where it is none by itself."""
         token, canary = secrets.token_hex(16), f"t_{secrets.token_hex(8)}"
-        report_path = f"out/{secrets.token_hex(8)}.report"
+        report_path = new_report_path("report")
         found = workspaces(tree)
         parts = [_SCRIPT]
         for workspace in found or [CargoWorkspace(b"", ())]:

@@ -1,5 +1,6 @@
 """What a runner asks of a sandbox, and what it makes of the answer."""
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -25,6 +26,11 @@ class SuiteRequest:
 
 
 WHOLE_SUITE = SuiteRequest()
+
+
+def new_report_path(ending: str) -> str:
+    """A path for the report of one run, at the top of the box: below a folder, an engine is asked for that too."""
+    return f"{secrets.token_hex(8)}.{ending}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import secrets
 from dataclasses import dataclass
 from importlib import resources
 
-from evalpipe.runners.plan import WHOLE_SUITE, SuiteRequest, SuiteTree, TestPlan
+from evalpipe.runners.plan import WHOLE_SUITE, SuiteRequest, SuiteTree, TestPlan, new_report_path
 from evalpipe.runners.pytest_report import read_report
 from evalpipe.runners.report import SuiteReport
 from evalpipe.runners.seal import new_key
@@ -27,7 +27,7 @@ class PytestRunner:
         """See `Runner.plan`."""
         # A name like any other, so that it cannot be let through by its looks.
         canary = f"test_{secrets.token_hex(8)}"
-        report_path = f"out/{secrets.token_hex(8)}.jsonl"
+        report_path = new_report_path("jsonl")
         key = new_key()
         settings = {
             "report": f"{root}/{report_path}",
@@ -42,7 +42,7 @@ class PytestRunner:
                 *(self.python, "-B", f"{root}/runner/{_PROGRAM}"),
                 # Settings of the repository may stop at the first failure or at a module that does not
                 # import; each would hide the other tests. The cache would be written into the tree.
-                *("--maxfail=0", "--continue-on-collection-errors", "-o", f"cache_dir={root}/out/cache"),
+                *("--maxfail=0", "--continue-on-collection-errors", "-o", f"cache_dir={root}/cache/pytest"),
                 *self.arguments,
                 *self._chosen(request),
             ),

@@ -45,7 +45,7 @@ def run_suite(
     plan = runner.plan(box.root, {entry.path: entry.data for entry in entries if entry.mode != SYMLINK}, request)
     folder = REPOSITORY_FOLDER.encode()
     # A change may delete every file, and the run then fails in an empty folder.
-    box.put([FileEntry(folder, DIRECTORY), FileEntry(b"out", DIRECTORY)])
+    box.put([FileEntry(folder, DIRECTORY)])
     box.put(FileEntry(folder + b"/" + entry.path, entry.mode, entry.data) for entry in entries)
     box.put(FileEntry(path, REGULAR, data) for path, data in plan.files.items())
     box.put([FileEntry(_SCRIPT.encode(), REGULAR, preparation_script(preparation))])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import resources
 
 from evalpipe.runners.json_lines import read_json_lines
-from evalpipe.runners.plan import WHOLE_SUITE, SuiteRequest, SuiteTree, TestPlan
+from evalpipe.runners.plan import WHOLE_SUITE, SuiteRequest, SuiteTree, TestPlan, new_report_path
 from evalpipe.runners.report import SuiteReport
 from evalpipe.runners.seal import new_key
 
@@ -27,7 +27,7 @@ class UnittestRunner:
         """See `Runner.plan`."""
         # A name like any other, so that it cannot be let through by its looks.
         canary = f"test_{secrets.token_hex(8)}"
-        report_path = f"out/{secrets.token_hex(8)}.jsonl"
+        report_path = new_report_path("jsonl")
         key = new_key()
         settings = {
             "report": f"{root}/{report_path}",

@@ -163,7 +163,7 @@ def test_a_process_that_ends_early_leaves_no_report(place: Place, last_words: st
 FORGERY = """
     import glob, json, os
     def answer():
-        for path in glob.glob("../runner/*.json") + glob.glob("../out/*"):
+        for path in glob.glob("../runner/*.json") + glob.glob("../*.jsonl"):
             with open(path, "rb") as file:
                 known = file.read()
             with open(path, "ab" if {append} else "wb") as file:
@@ -192,7 +192,7 @@ def test_the_key_does_not_lie_on_the_disk_when_the_tests_run(place: Place) -> No
         import glob, os
         def test_files():
             assert sorted(os.listdir("../runner")) == ["evalpipe_report.py", "evalpipe_seal.py", "run.sh"]
-            with open(glob.glob("../out/*.jsonl")[0]) as file:
+            with open(glob.glob("../*.jsonl")[0]) as file:
                 assert "key" not in file.read()
     """
     assert outcomes(place.report({"test_it.py": suite})) == {"test_it.py::test_files": "passed"}
@@ -238,7 +238,7 @@ def test_a_report_that_the_tests_replace_by_a_link_is_damaged(place: Place) -> N
     suite = """
         import glob, os
         def test_a():
-            (report,) = glob.glob("../out/*.jsonl")
+            (report,) = glob.glob("../*.jsonl")
             os.unlink(report)
             os.symlink("/etc/passwd", report)
     """

@@ -158,7 +158,7 @@ FORGED_REPORTS = {
     "writes_junit": cheat(
         product("""
             import os, sys
-            for argument in [*sys.argv, "junit.xml", "../out/report.xml", "report.json"]:
+            for argument in [*sys.argv, "junit.xml", "../report.xml", "report.json"]:
                 try:
                     open(argument.rpartition("=")[2], "w").write("<testsuites tests='3' failures='0'/>")
                 except OSError:
@@ -171,7 +171,7 @@ FORGED_REPORTS = {
     "appends_to_the_report": cheat(
         product("""
             import glob, json, os
-            for path in glob.glob("../out/*"):
+            for path in glob.glob("../*.jsonl"):
                 with open(path, "a") as report:
                     for name in ("test_label", "test_total_without_values", "test_total_of_nothing"):
                         record = dict(kind="phase", id="tests/test_prices.py::" + name, when="call", outcome="passed",
@@ -189,7 +189,7 @@ FORGED_REPORTS = {
             import glob, time
             for _ in range(200):
                 time.sleep(.05)
-                [open(path, "w").write("{}") for path in glob.glob("../out/*.jsonl")]
+                [open(path, "w").write("{}") for path in glob.glob("../*.jsonl")]
             """
             subprocess.Popen([sys.executable, "-c", __import__("textwrap").dedent(later)], start_new_session=True)
         ''')
@@ -197,7 +197,7 @@ FORGED_REPORTS = {
     "links_the_report_away": cheat(
         product("""
             import glob, os
-            for path in glob.glob("../out/*.jsonl"):
+            for path in glob.glob("../*.jsonl"):
                 os.unlink(path)
                 os.symlink("/etc/passwd", path)
         """)

@@ -58,7 +58,8 @@ def _probe_image(
         if known and not known[0]["findings"]:
             return known[0]
         started = time.monotonic()
-        findings = _look(bench, agent_sweep, tasks, labels)
+        with bench.room.taken(agent_sweep.limits()):
+            findings = _look(bench, agent_sweep, tasks, labels)
         row: Row = {
             "sweep": agent_sweep.sweep.name,
             "agent": agent_sweep.agent.name,
@@ -133,7 +134,9 @@ def _test_command(
     with ScratchObjects(mirror) as scratch, bench.sandbox.open(environment, agent_sweep.limits(), labels) as box:
         run = run_suite(box, runner, instance.entries(scratch), preparation=task.runner.prepare)
     report = run.report
-    if report.status is RunStatus.COMPLETED and report.tests:
+    # An agent may get a tree without any test, when all of them are hidden: then the canary tells that tests run.
+    expected = report.tests or hidden_paths(task)
+    if report.status is RunStatus.COMPLETED and report.canary_failed and expected:
         return []
     said = report.detail or "no test ran"
     return [f"tests_do_not_run: {task.task_id}: {report.status.value}: {said}"]

@@ -6,6 +6,7 @@ import pytest
 
 from evalpipe.manifest import read_manifest
 from evalpipe.stages import probing
+from evalpipe.stages.bench import frozen_runner
 from evalpipe.stages.probing import PROBE_VERSION, ProbeFailed, probe_images, probe_records
 from evalpipe.stages.sweeps import record_manifests
 from evalpipe_tests.stages.sweeping import part_of
@@ -62,3 +63,21 @@ def test_a_failed_probe_says_what_was_seen_and_is_made_again(
     assert frozen.boxes == 2 * boxes
     (row,) = probe_images(frozen, part, LABELS)
     assert row["findings"] == []
+
+
+@pytest.mark.slow
+def test_a_tree_may_be_without_tests_only_when_they_are_hidden(
+    frozen: TestBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A repository may have one file of tests, and the change's tests stand in it."""
+    part = part_of(frozen)
+    with monkeypatch.context() as patch:
+        patch.setattr(probing, "hidden_paths", lambda _: [b"test_start.py"])
+        (row,) = probe_images(frozen, part, LABELS)
+    assert row["findings"] == []
+    (place,) = (frozen.lake.root / "probes").rglob("*.parquet")
+    place.unlink()
+    nothing = {"arguments": ("--ignore=test_start.py",)}
+    monkeypatch.setattr(probing, "frozen_runner", lambda task: frozen_runner(task).model_copy(update=nothing))
+    with pytest.raises(ProbeFailed, match="tests_do_not_run: .*: completed: no test ran"):
+        probe_images(frozen, part, LABELS)

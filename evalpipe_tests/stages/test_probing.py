@@ -79,5 +79,5 @@ def test_a_tree_may_be_without_tests_only_when_they_are_hidden(
     place.unlink()
     nothing = {"arguments": ("--ignore=test_start.py",)}
     monkeypatch.setattr(probing, "frozen_runner", lambda task: frozen_runner(task).model_copy(update=nothing))
-    with pytest.raises(ProbeFailed, match="tests_do_not_run: .*: completed: no test ran"):
+    with pytest.raises(ProbeFailed, match=r"tests_do_not_run: .*: completed: no test ran"):
         probe_images(frozen, part, LABELS)

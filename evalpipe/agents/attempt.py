@@ -51,6 +51,8 @@ class AttemptFlag(StrEnum):
     """Only the end of what the agent wrote is kept."""
     TOOLS_REFUSED = "tools_refused"
     """The program did not allow its agent some of its tools."""
+    STOPPED_AT_ITS_END = "stopped_at_its_end"
+    """The program had told its last event, did not end, and was stopped."""
 
 
 WORK_REFUSED = frozenset({AttemptFlag.WORK_NOT_READABLE, AttemptFlag.PATCH_TOO_LARGE})
@@ -113,13 +115,16 @@ def run_attempt(
     told = start.output
     trajectory = transcript(told.adapter, words, version=told.version, prompt=assignment.prompt) if told else None
     refused = refused_tools(trajectory)
-    outcome, detail = classify(ended, evidence, captured.patch if captured else None, refused)
+    last_word = watch.last_word if watch is not None and ended.timed_out else None
+    outcome, detail = classify(ended, evidence, captured.patch if captured else None, refused, last_word)
     if outcome is AttemptOutcome.TIMEOUT and watch is not None and watch.reason:
         detail = watch.reason
     if ended.stdout_truncated or ended.stderr_truncated or not is_whole:
         flags = (*flags, AttemptFlag.TRANSCRIPT_CUT)
     if refused:
         flags = (*flags, AttemptFlag.TOOLS_REFUSED)
+    if last_word:
+        flags = (*flags, AttemptFlag.STOPPED_AT_ITS_END)
     return AttemptResult(
         outcome,
         trouble or detail,

@@ -28,9 +28,18 @@ base_url = "{url}/v1"
 env_key = "{key}"
 wire_api = "responses"
 """
-# It sets its output not to block and ends in a panic when nobody reads for a moment, which a file never does.
+# It sets its output not to block and ends in a panic when nobody reads for a moment, which a file never does. Its last
+# event is printed from there, to be heard while it runs.
 _EVENTS = f"{_HOME}/events.jsonl"
-_RUN = 'events=$1; shift; exec "$@" - < "$0" > "$events"'
+_RUN = """
+events=$1
+shift
+: > "$events"
+tail -n +1 -f "$events" | while read -r event; do
+    case $event in '{"type":"turn.'*) printf '%s\\n' "$event" ;; esac
+done &
+exec "$@" - < "$0" > "$events"
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from evalpipe.agents.transcripts.last_word import LastWord
 from evalpipe.gateway import PROVIDER_FAULTS, CallResult, Evidence
 from evalpipe.sandbox import Outcome
 
@@ -80,14 +81,19 @@ _OF_FAULTS = {
 
 
 def classify(
-    ended: Outcome, evidence: Evidence | None, patch: bytes | None, refused: Sequence[str] = ()
+    ended: Outcome,
+    evidence: Evidence | None,
+    patch: bytes | None,
+    refused: Sequence[str] = (),
+    last_word: LastWord | None = None,
 ) -> tuple[AttemptOutcome, str]:
     """The outcome of an attempt whose box could be used, with a text for people.
 
     What the gateway saw comes before what the program says: programs end with 0 after errors of their provider, and
     with an error after a cap. `evidence` is None for agents without a model, `patch` when none could be taken.
     `refused` are the tools that the program says it did not allow its agent: nothing else can have kept an agent from
-    a patch as surely, however it then ended.
+    a patch as surely, however it then ended. `last_word` is what a program said of its end that then had to be stopped:
+    its work was done, so that this was no time-out.
     """
     if ended.out_of_memory:
         return AttemptOutcome.OUT_OF_MEMORY, "the agent's container ran out of its memory"
@@ -96,9 +102,11 @@ def classify(
         return AttemptOutcome.PERMISSION_DENIED, f"the program did not allow its agent: {', '.join(refused)}"
     if of_model is not None:
         return of_model
-    if ended.timed_out:
+    if last_word is LastWord.FAILED:
+        return AttemptOutcome.AGENT_CRASHED, "the program said that it had failed, and did not end"
+    if ended.timed_out and last_word is None:
         return AttemptOutcome.TIMEOUT, f"stopped after {ended.duration_s:.0f} s"
-    if ended.exit_code != 0:
+    if not ended.timed_out and ended.exit_code != 0:
         return AttemptOutcome.AGENT_CRASHED, f"the agent ended with exit code {ended.exit_code}"
     if patch is not None and not patch:
         return AttemptOutcome.EMPTY_PATCH, "the agent changed nothing"

@@ -213,6 +213,10 @@ AGENT_RUNS = pa.schema(
         pa.field("usage_warnings", _TEXTS),
         # The transcript in the form ATIF 1.7 (JSON); `transcript_sha256` is what the program wrote.
         pa.field("trajectory_sha256", pa.string()),
+        # What the program says it used; all else is as the gateway counted it.
+        pa.field("reported_input_tokens", pa.int64()),
+        pa.field("reported_output_tokens", pa.int64()),
+        pa.field("reported_cost_usd", pa.float64()),
     ]
 )
 

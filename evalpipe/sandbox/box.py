@@ -21,8 +21,7 @@ class Limits:
     """What a box may use: seconds of wall clock, bytes of memory, CPUs, processes, bytes kept per output
     stream.
 
-    `grace_s`: seconds that a container's command has between TERM and its kill when its time is up; processes have
-    none.
+    `grace_s`: seconds that the command has between TERM and its kill when its time is up.
     """
 
     timeout_s: float
@@ -107,6 +106,9 @@ class Capacity:
 
 class Watch(Protocol):
     """Looks at a command that runs, every few seconds, and may end it before its limit."""
+
+    def saw(self, output: bytes) -> None:
+        """The next piece of the command's standard output, cut anywhere. Must return at once; from any thread."""
 
     def is_over(self, elapsed_s: float, silent_s: float) -> bool:
         """Whether to end it now: seconds since its start, and since it last wrote anything. Must return at once."""

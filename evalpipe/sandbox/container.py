@@ -222,7 +222,7 @@ class DockerBox:
         self._images_with_own_root.add(self._image)
 
     def _start_and_wait(self, container: str, watch: Watch | None, archive: StdinArchive | None) -> Outcome:
-        output = OutputReader(self._engine, container, self._limits.output_bytes)
+        output = OutputReader(self._engine, container, self._limits.output_bytes, watch)
         try:
             self._raise_if_interrupted()
             if archive is not None:

@@ -3,8 +3,8 @@ children.
 
 Started by `process_box` with one JSON argument (`Order`) and the command. It stands alone, imports nothing of
 the package, and answers on a pipe: `fault: …` when it could not start, else `exit: N` once nothing runs any
-more, or `stopped` when SIGTERM made it so. A program's own threads make `preexec_fn` unsafe; that is why this
-is a process.
+more, or `stopped` when SIGTERM made it so. SIGUSR1 is passed on to the command as SIGTERM. A program's own
+threads make `preexec_fn` unsafe; that is why this is a process.
 
 With a process-ID namespace the kernel kills everything in it together with its first process. Without one
 this process adopts orphans (`PR_SET_CHILD_SUBREAPER`) and kills its children until there are none.
@@ -77,6 +77,7 @@ class Launcher:
     def run(self) -> str:
         """Run the command to its end; returns the answer for the pipe."""
         signal.signal(signal.SIGTERM, self._stop)
+        signal.signal(signal.SIGUSR1, self._ask_to_end)
         isolate(self._order)
         # Only now, because a change of rights resets the first.
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -85,7 +86,8 @@ class Launcher:
             raise Fault("the process that asked for this is gone")
         self._child = os.fork()
         if self._child == 0:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            for number in (signal.SIGTERM, signal.SIGUSR1):
+                signal.signal(number, signal.SIG_DFL)
             if self._order.own_process_ids:
                 be_init(self._order, self._command)
             execute(self._order, self._command)
@@ -102,6 +104,10 @@ class Launcher:
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self._stopped = True
         self._kill_child()
+
+    def _ask_to_end(self, number: int, frame: FrameType | None) -> None:
+        if self._child:
+            os.kill(self._child, signal.SIGTERM)
 
     def _kill_child(self) -> None:
         if self._child:
@@ -141,6 +147,8 @@ def be_init(order: Order, command: list[str]) -> NoReturn:
         os._exit(_NOT_EXECUTABLE_EXIT)
     if child == 0:
         execute(order, command)
+    # The kernel keeps from the first process of a name space what it does not handle.
+    signal.signal(signal.SIGTERM, lambda number, frame: os.kill(child, number))
     os._exit(exit_code(wait_for(child)))
 
 

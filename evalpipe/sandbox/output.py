@@ -10,6 +10,7 @@ import time
 
 import urllib3
 
+from evalpipe.sandbox.box import Watch
 from evalpipe.sandbox.engine import Engine
 from evalpipe.sandbox.errors import EngineFault
 from evalpipe.sandbox.streams import Tail
@@ -25,9 +26,10 @@ class OutputReader:
     Raises EngineFault, EngineUnavailable, Interrupted.
     """
 
-    def __init__(self, engine: Engine, container: str, keep_bytes: int) -> None:
+    def __init__(self, engine: Engine, container: str, keep_bytes: int, watch: Watch | None) -> None:
         self.stdout, self.stderr = Tail(keep_bytes), Tail(keep_bytes)
         self._tails = {_STDOUT: self.stdout, _STDERR: self.stderr}
+        self._watch = watch
         self._response = engine.attach(container)
         self.last_s = time.monotonic()
         """When something was last written, on the clock of `time.monotonic`."""
@@ -63,6 +65,8 @@ class OutputReader:
                     size -= len(chunk)
                     self.last_s = time.monotonic()
                     self._tails[stream].feed(chunk)
+                    if self._watch is not None and stream == _STDOUT:
+                        self._watch.saw(chunk)
         # A torn header, a torn frame, a dead connection, a response closed by the thread that gave up on the
         # run.
         except (struct.error, EOFError, ValueError, OSError, urllib3.exceptions.HTTPError) as error:

@@ -157,10 +157,10 @@ class ProcessBox:
             raise EngineFault(f"{self.name} could not run its command: {answer.removeprefix('fault: ')}")
         if self._interrupted or (answer == "stopped" and not run.timed_out):
             raise Interrupted(f"{self.name} was killed while it ran")
-        if answer.startswith("exit: "):
-            exit_code = int(answer.removeprefix("exit: "))
-        elif run.timed_out:
+        if run.asked_to_end or (run.timed_out and answer == "stopped"):
             exit_code = None
+        elif answer.startswith("exit: "):
+            exit_code = int(answer.removeprefix("exit: "))
         else:
             raise EngineFault(f"the launcher of {self.name} vanished; was it killed for want of memory?")
         return Outcome(
@@ -182,8 +182,8 @@ class Supervision:
 
     def __init__(self, process: subprocess.Popen[bytes], status_fd: int, limits: Limits) -> None:
         self.stdout, self.stderr = Tail(limits.output_bytes), Tail(limits.output_bytes)
-        self.timed_out = False
-        self._process, self._status_fd, self._timeout_s = process, status_fd, limits.timeout_s
+        self.asked_to_end = self.timed_out = False
+        self._process, self._status_fd, self._limits = process, status_fd, limits
 
     def until_end(self, started: float, watch: Watch | None) -> str:
         """Wait for the end; returns the launcher's answer. Raises EngineFault when the launcher cannot be
@@ -193,7 +193,7 @@ class Supervision:
         streams.
         """
         answer = Tail(_CHUNK)
-        deadline, last = started + self._timeout_s, started
+        deadline, last = started + self._limits.timeout_s, started
         pipes = {self._process.stdout: self.stdout, self._process.stderr: self.stderr, self._status_fd: answer}
         with selectors.DefaultSelector() as selector:
             for pipe, tail in pipes.items():
@@ -201,16 +201,17 @@ class Supervision:
                     selector.register(pipe, selectors.EVENT_READ, tail)
             while selector.get_map():
                 now = time.monotonic()
-                looking = None if self.timed_out else watch
+                looking = None if self.asked_to_end or self.timed_out else watch
                 if now >= deadline or (looking is not None and looking.is_over(now - started, now - last)):
-                    self._end()
-                    deadline = time.monotonic() + _END_S
+                    deadline = time.monotonic() + self._end()
                     continue
                 for key, _ in selector.select(min(deadline - now, WATCH_S if looking else _END_S)):
                     chunk = os.read(key.fd, _CHUNK)
                     if chunk:
                         last = time.monotonic()
                         key.data.feed(chunk)
+                        if watch is not None and key.fileobj is self._process.stdout:
+                            watch.saw(chunk)
                     else:
                         selector.unregister(key.fileobj)
         return answer.content().decode("utf-8", "replace").partition("\n")[0]
@@ -229,8 +230,14 @@ class Supervision:
                 if pipe is not None:
                     pipe.close()
 
-    def _end(self) -> None:
+    def _end(self) -> float:
+        """Ask the command to end where it has a grace, else kill it; returns the seconds after which to do more."""
         if self.timed_out:
             raise EngineFault(f"processes of the box still run {_END_S:.0f} s after their kill")
+        if self._limits.grace_s and not self.asked_to_end:
+            self.asked_to_end = True
+            self._process.send_signal(signal.SIGUSR1)
+            return self._limits.grace_s
         self.timed_out = True
         self._process.terminate()
+        return _END_S

@@ -10,6 +10,7 @@ from evalpipe.stages.attempt_tally import dollars
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.model_access import calls_folder
 
+_REPORTED = ("input", "output")
 _CALLS_SHOWN, _TRANSCRIPT_SHOWN, _PATCH_SHOWN = 40, 2_000, 8_000
 
 
@@ -90,9 +91,17 @@ def _what_ran(story: AttemptStory) -> Iterator[str]:
             f"  {row['model_calls']} model calls; input {row['input_tokens']:,} tokens "
             f"({row['cached_input_tokens']:,} cached), output {row['output_tokens']:,}; cost {cost}"
         )
+    yield from _reported(row)
     if row["rate_limit_wait_s"]:
         yield f"  waited {row['rate_limit_wait_s']:.0f} s for rate limits"
     yield from (f"  {warning}" for warning in row["usage_warnings"] or ())
+
+
+def _reported(row: Row) -> Iterator[str]:
+    tokens = [f"{name} {row[f'reported_{name}_tokens']:,}" for name in _REPORTED if row[f"reported_{name}_tokens"]]
+    cost = [] if row["reported_cost_usd"] is None else [f"cost {dollars(row['reported_cost_usd'])}"]
+    if tokens or cost:
+        yield f"  by the program's own count: {', '.join([*tokens, *cost])}"
 
 
 def _calls(calls: Sequence[Call]) -> Iterator[str]:

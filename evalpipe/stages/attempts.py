@@ -108,17 +108,18 @@ def run_sample(
         prepared = prepare_attempt(bench, agent_sweep, key)
         # What the budget stopped has no attempt, so its row gives way to the next.
         earlier = [row for row in earlier if row["outcome"] != AttemptOutcome.BUDGET_STOP]
-        started = _started(bench, agent_sweep, key, len(earlier) + 1, run_id)
-        with _way_to_the_model(bench, access, started, place) as model:
-            if access is not None and model is None:
-                stopped = started | _stopped_by_budget(agent_sweep)
-                bench.lake.write("agent_runs", [*earlier, stopped], *place)
-                return stopped, True
-            bench.lake.write("agent_runs", [*earlier, started], *place)
-            mine = {**labels, "task": key.task_id, "sample": key.sample, "purpose": "agent"}
-            result = make_attempt(bench, agent_sweep, adapter, prepared, mine, model)
-            ended = started | _ended(bench, result, access)
-            bench.lake.write("agent_runs", [*earlier, ended], *place)
+        with bench.room.taken(agent_sweep.limits()):
+            started = _started(bench, agent_sweep, key, len(earlier) + 1, run_id)
+            with _way_to_the_model(bench, access, started, place) as model:
+                if access is not None and model is None:
+                    stopped = started | _stopped_by_budget(agent_sweep)
+                    bench.lake.write("agent_runs", [*earlier, stopped], *place)
+                    return stopped, True
+                bench.lake.write("agent_runs", [*earlier, started], *place)
+                mine = {**labels, "task": key.task_id, "sample": key.sample, "purpose": "agent"}
+                result = make_attempt(bench, agent_sweep, adapter, prepared, mine, model)
+                ended = started | _ended(bench, result, access)
+                bench.lake.write("agent_runs", [*earlier, ended], *place)
         return ended, True
 
 
@@ -227,4 +228,15 @@ def _ended(bench: Workbench, result: AttemptResult, access: ModelAccess | None) 
         "trajectory_sha256": blobs.put(trajectory) if trajectory else None,
         "flags": [flag.value for flag in result.flags],
         **usage_columns(result.evidence),
+        **_reported(result.trajectory),
+    }
+
+
+def _reported(trajectory: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What the program says it used, as far as it does; the trajectory has it in its own words too."""
+    metrics = trajectory["final_metrics"] if trajectory else {}
+    return {
+        "reported_input_tokens": metrics.get("total_prompt_tokens"),
+        "reported_output_tokens": metrics.get("total_completion_tokens"),
+        "reported_cost_usd": metrics.get("total_cost_usd"),
     }

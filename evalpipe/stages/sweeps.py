@@ -100,10 +100,10 @@ class AgentSweep:
 
     def watch(self, model: OpenAttempt | None) -> AttemptWatch | None:
         """What looks at an attempt while it runs; nothing needs to where evalpipe itself replays a patch."""
-        limits = self.sweep.limits
+        limits, program = self.sweep.limits, self.agent.adapter
         if not runs_a_program(self.agent):
             return None
-        return AttemptWatch(limits.timeout_s, limits.silence_s, model, limits.count_rate_limit_waits)
+        return AttemptWatch(limits.timeout_s, limits.silence_s, model, limits.count_rate_limit_waits, program)
 
 
 def sample_names(sweep: SweepConfig) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from evalpipe.agents import Adapter, Assignment, AttemptResult, HistoryKind, make_instance, run_attempt
+from evalpipe.agents.watch import AttemptWatch
 from evalpipe.history import Repository, ScratchObjects
 from evalpipe.sandbox import DockerSandbox, Limits, ProcessSandbox, Sandbox
 from evalpipe.tasks import PromptMode, TreeFile, read_files
@@ -45,14 +46,13 @@ class Place:
         task = task_record(parent=self.parent, commit=self.commit)
         return Assignment(task, PromptMode.ORIGINAL, 1, "Mend the clock … today.\n")
 
-    def attempt(self, adapter: Adapter, *, timeout_s: float = 60.0) -> AttemptResult:
+    def attempt(self, adapter: Adapter, *, timeout_s: float = 60.0, watch: AttemptWatch | None = None) -> AttemptResult:
         limits = Limits(timeout_s, memory_bytes=512 * 1024**2, pids=128)
         with ScratchObjects(self.repository) as scratch:
             instance = make_instance(scratch, self.parent, self.commit, (), HistoryKind.ANCESTORS)
         labels = {"task": "t"}
-        return run_attempt(
-            self.sandbox, self.image, adapter, self.repository, self.assignment, instance, limits, labels
-        )
+        place = self.sandbox, self.image, adapter, self.repository, self.assignment, instance
+        return run_attempt(*place, limits, labels, watch=watch)
 
     def work(self, patch: bytes | None) -> dict[bytes, TreeFile]:
         assert patch is not None

@@ -13,6 +13,7 @@ import pytest
 from evalpipe.agents import OUTCOME_RULES, AttemptOutcome, AttemptResult
 from evalpipe.agents.adapter import ProgramOutput
 from evalpipe.agents.attempt import RECORD_BYTES, WORK_LIMITS, AttemptFlag
+from evalpipe.agents.watch import AttemptWatch
 from evalpipe.sandbox import (
     Box,
     DiskFull,
@@ -321,6 +322,19 @@ def test_refused_tools_are_flagged_and_explain_an_empty_patch(
     result = process_place.attempt(ShellAgent(f"{first}echo '{said}'", ProgramOutput("claude-code", "2")))
     assert result.outcome is outcome
     assert result.flags == (AttemptFlag.TOOLS_REFUSED,)
+
+
+def test_a_program_that_hangs_after_its_last_event_has_ended_and_one_that_hangs_before_has_not(place: Place) -> None:
+    said = MEND + """echo '{"type":"result","is_error":false}'; sleep 600"""
+    watch = AttemptWatch(60, 60, program="claude-code", grace_s=1)
+    result = place.attempt(ShellAgent(said, ProgramOutput("claude-code", "2")), watch=watch)
+    assert (result.outcome, result.exit_code) == (AttemptOutcome.FINISHED, None)
+    assert result.flags == (AttemptFlag.STOPPED_AT_ITS_END,)
+    assert _only_mended(place, result)
+    assert result.seconds < 30
+    silent = AttemptWatch(60, 1, program="claude-code", grace_s=1)
+    result = place.attempt(ShellAgent(MEND + "sleep 600"), watch=silent)
+    assert (result.outcome, result.flags) == (AttemptOutcome.TIMEOUT, ())
 
 
 def test_what_a_program_leaves_behind_is_nobodys_work_unless_it_was_there_before(process_place: Place) -> None:

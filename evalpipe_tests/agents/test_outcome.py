@@ -8,6 +8,7 @@ import pytest
 
 from evalpipe.agents import OUTCOME_RULES, AttemptOutcome
 from evalpipe.agents.outcome import classify
+from evalpipe.agents.transcripts.last_word import LastWord
 from evalpipe.gateway.evidence import Call, CallResult, Evidence
 from evalpipe.gateway.usage import TokenUsage
 from evalpipe.gateway.wire import WireForm
@@ -62,6 +63,24 @@ def test_an_agent_that_used_up_its_memory_has_failed_whatever_was_refused() -> N
 
 def test_without_a_refusal_an_agent_that_did_nothing_has_failed() -> None:
     assert classify(ENDED, _evidence(), b"")[0] is AttemptOutcome.EMPTY_PATCH
+
+
+@pytest.mark.parametrize(
+    ("said", "patch", "outcome"),
+    [
+        (None, b"diff", AttemptOutcome.TIMEOUT),
+        (LastWord.DONE, b"diff", AttemptOutcome.FINISHED),
+        (LastWord.DONE, b"", AttemptOutcome.EMPTY_PATCH),
+        (LastWord.FAILED, b"diff", AttemptOutcome.AGENT_CRASHED),
+    ],
+)
+def test_a_program_that_was_stopped_after_its_last_event_ended_as_it_said(
+    said: LastWord | None, patch: bytes, outcome: AttemptOutcome
+) -> None:
+    stopped = replace(ENDED, exit_code=None, timed_out=True)
+    assert classify(stopped, _evidence(), patch, (), said)[0] is outcome
+    limited = classify(stopped, _evidence(CallResult.RATE_LIMITED), patch, (), said)
+    assert limited[0] is AttemptOutcome.PROVIDER_RATE_LIMIT
 
 
 def test_every_outcome_has_its_rule_and_none_counts_and_is_run_again() -> None:

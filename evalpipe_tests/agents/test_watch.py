@@ -6,6 +6,7 @@ from typing import cast
 
 import pytest
 
+from evalpipe.agents.transcripts.last_word import LastWord
 from evalpipe.agents.watch import MOST_WITH_WAITS, AttemptWatch
 from evalpipe.gateway import OpenAttempt, Progress, TokenUsage
 
@@ -51,3 +52,36 @@ def test_waits_for_rate_limits_count_unless_they_are_left_out(count_waits: bool)
     assert looking.is_over(131, 0)
     assert ("30 s of waiting for rate limits left out" in looking.reason) is not count_waits
     assert looking.hard_limit_s == (100 if count_waits else MOST_WITH_WAITS * 100)
+
+
+DONE = b'{"type":"turn.completed","usage":{}}\n'
+
+
+def hearing(model: Model | None = None) -> AttemptWatch:
+    return AttemptWatch(100, 20, cast("OpenAttempt | None", model), program="codex", grace_s=5)
+
+
+def test_a_program_that_told_its_last_event_has_a_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    looking = hearing()
+    looking.saw(b'{"type":"item.completed"}\n' + DONE[:9])
+    looking.saw(DONE[9:-1])
+    assert looking.last_word is None
+    looking.saw(DONE[-1:])
+    assert looking.last_word is LastWord.DONE
+    assert not looking.is_over(50, 0)
+    later = time.monotonic() + 6
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    assert looking.is_over(50, 0)
+    assert "it had told its last event" in looking.reason
+
+
+@pytest.mark.parametrize("model", [Model(in_flight=1), Model(quiet_s=0)])
+def test_a_program_that_calls_its_model_after_its_last_event_goes_on(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looking = hearing(model)
+    looking.saw(DONE)
+    later = time.monotonic() + 6
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    assert looking.last_word is None
+    assert not looking.is_over(50, 0)

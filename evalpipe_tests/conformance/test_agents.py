@@ -64,6 +64,7 @@ class StopsAfterCalls(AttemptWatch):
 class Bench:
     """Runs one program on one task with a scripted model."""
 
+    name: str
     program: RealProgram
     sandbox: DockerSandbox
     image: str
@@ -98,8 +99,9 @@ class Bench:
                 gateway.open_attempt("a", "p", caps=caps or Caps(calls=30), folder=self.folder / "calls") as model,
             ):
                 place = self.sandbox, self.image, adapter, repository, assignment, instance
-                calls = stop_after_calls
-                watch = StopsAfterCalls(120, 120, server=self.server, calls=calls) if calls else None
+                watch = AttemptWatch(120, 120, model, program=self.name)
+                if stop_after_calls:
+                    watch = StopsAfterCalls(120, 120, model, server=self.server, calls=stop_after_calls)
                 return run_attempt(*place, _LIMITS, {"task": "t"}, model, watch)
 
     def _forbidding(self) -> Callable[[AgentCommand], AgentCommand]:
@@ -124,7 +126,7 @@ def bench(
     program = PROGRAMS[request.param]
     adapter = program.make(ProgramSettings(program.model))
     image = environment_images.built(agent_layer(environment_images.toolchain(program.toolchain), adapter.program))
-    return Bench(program, docker_sandbox, image, tmp_path)
+    return Bench(request.param, program, docker_sandbox, image, tmp_path)
 
 
 def test_it_solves_a_task_and_its_calls_are_counted(bench: Bench) -> None:
@@ -189,9 +191,9 @@ def test_it_loops_until_its_turns_are_used_and_its_patch_is_kept(bench: Bench) -
 
 @of_all_cases
 def test_an_attempt_with_a_background_child_that_holds_the_output_ends(bench: Bench) -> None:
-    # Gemini CLI and opencode wait for it, as long as it lives.
+    # Gemini CLI and opencode wait for it, as long as it lives, before they ask their model again.
     result = bench.attempt(bench.program.script(f"{MEND}; sleep 30 & echo started"))
-    assert result.outcome is AttemptOutcome.FINISHED, result.transcript[-3000:]
+    assert result.outcome is AttemptOutcome.FINISHED, (result.detail, result.transcript[-3000:])
     assert b"+    return 12" in (result.patch or b"")
 
 

@@ -134,6 +134,9 @@ def test_opencode() -> None:
     metrics = document["final_metrics"]
     assert (metrics["total_prompt_tokens"], metrics["total_completion_tokens"]) == (300, 21)
     assert "total_cost_usd" not in metrics
+    cache = {"write": 0, "read": 90}
+    tokens = {"total": 321, "input": 210, "output": 15, "reasoning": 6, "cache": cache}
+    assert metrics["extra"]["as_reported"] == {"tokens": tokens, "cost": 0}
 
 
 def test_aider() -> None:

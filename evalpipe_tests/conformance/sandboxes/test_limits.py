@@ -34,25 +34,43 @@ def test_the_deadline_ends_background_children_too(place: Place) -> None:
         assert before == box.read_file("grows", 1_000_000)
 
 
+def test_a_command_whose_time_is_up_may_write_down_what_it_has(place: Place) -> None:
+    limits = Limits(timeout_s=1, grace_s=20)
+    heard = place.run("sh", "-c", "trap 'echo saved; exit 3' TERM; while :; do sleep 0.1; done", limits=limits)
+    assert heard.timed_out
+    assert heard.exit_code is None
+    assert heard.stdout == b"saved\n"
+    assert heard.duration_s < 15
+    limits = Limits(timeout_s=1, grace_s=1)
+    deaf = place.run("sh", "-c", "trap '' TERM; while :; do sleep 0.1; done", limits=limits)
+    assert deaf.timed_out
+    assert 2 <= deaf.duration_s < 15
+
+
 @dataclass
 class SilenceWatch:
-    """Ends what has written nothing for a second."""
+    """Ends what has written nothing for a second, once it has begun to."""
 
     seen: list[tuple[float, float]] = field(default_factory=list)
+    heard: bytes = b""
+
+    def saw(self, output: bytes) -> None:
+        self.heard += output
 
     def is_over(self, elapsed_s: float, silent_s: float) -> bool:
         self.seen.append((elapsed_s, silent_s))
-        return silent_s > 1
+        return bool(self.heard) and silent_s > 1
 
 
 def test_a_watch_ends_what_is_silent_and_not_what_writes(place: Place) -> None:
     watch = SilenceWatch()
     with place.sandbox.open(place.environment, LIMITS, {}) as box:
-        script = "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.5; done; sleep 100"
+        script = "for i in 1 2 3 4 5 6 7 8; do echo $i; echo no >&2; sleep 0.5; done; sleep 100"
         outcome = box.run(["sh", "-c", script], env={}, cwd=".", watch=watch)
     assert outcome.timed_out
     assert outcome.exit_code is None
     assert outcome.stdout.endswith(b"8\n")
+    assert watch.heard == outcome.stdout
     assert 4 < outcome.duration_s < 20
     assert all(silent <= elapsed for elapsed, silent in watch.seen)
     assert len(watch.seen) >= 3

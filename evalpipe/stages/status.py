@@ -16,7 +16,7 @@ from evalpipe.stages.calibrating import calibration_rows, is_calibrated
 from evalpipe.stages.images import ImageCounts, count_images
 from evalpipe.stages.sweeps import find_agent_sweep, load_sweep_task_set, sample_keys
 from evalpipe.stages.validating import SIDES, ValidationPass, second_pass_done, second_pass_due, stress_pass_due
-from evalpipe.tasks import LoadedTaskSet, TaskSetError, frozen_sets, load_task_set
+from evalpipe.tasks import LoadedTaskSet, PromptMode, TaskSetError, frozen_sets, load_task_set
 from evalpipe.validation import ValidationClass
 
 
@@ -73,11 +73,15 @@ class AgentStatus:
 
 @dataclass
 class SweepStatus:
-    """A sweep that is not archived; `waits_for` names what keeps it from running."""
+    """A sweep that is not archived; `waits_for` names what keeps it from running.
+
+    `without_text` counts, by prompt mode, the tasks that have no text in a mode that the sweep asks for.
+    """
 
     name: str
     task_set: str
     agents: list[AgentStatus] = field(default_factory=list)
+    without_text: dict[str, int] = field(default_factory=dict)
     report: str | None = None
     report_is_old: bool = False
     waits_for: str | None = None
@@ -189,9 +193,13 @@ def _sweep(bench: Workbench, sweep: SweepConfig, agents: dict[str, AgentConfig])
     except TaskSetError as error:
         status.waits_for = str(error)
         return status
+    possible = _possible_samples(bench, sweep, task_set)
     for name in sweep.agents:
         if name in agents:
-            status.agents.append(_agent(bench, sweep, agents[name], task_set))
+            status.agents.append(_agent(bench, sweep, agents[name], task_set, possible))
+    for mode in map(PromptMode, sweep.modes):
+        if lacking := sum(mode not in task.problem.texts() for task in task_set.tasks.values()):
+            status.without_text[mode.value] = lacking
     path = bench.report_path(sweep.name)
     if path.exists():
         written = dt.datetime.fromtimestamp(path.stat().st_mtime, dt.UTC)
@@ -200,7 +208,24 @@ def _sweep(bench: Workbench, sweep: SweepConfig, agents: dict[str, AgentConfig])
     return status
 
 
-def _agent(bench: Workbench, sweep: SweepConfig, agent: AgentConfig, task_set: LoadedTaskSet) -> AgentStatus:
+def _possible_samples(bench: Workbench, sweep: SweepConfig, task_set: LoadedTaskSet) -> set[tuple[str, str]]:
+    """Those that `evalpipe run` would make: of tasks with a text in the sample's mode that did not fail calibration."""
+    rows = {task_id: calibration_rows(bench, task_set, task_id) for task_id in task_set.tasks}
+    return {
+        (key.task_id, key.sample)
+        for key in sample_keys(sweep, task_set)
+        if key.mode in task_set.tasks[key.task_id].problem.texts()
+        and (not rows[key.task_id] or is_calibrated(rows[key.task_id]))
+    }
+
+
+def _agent(
+    bench: Workbench,
+    sweep: SweepConfig,
+    agent: AgentConfig,
+    task_set: LoadedTaskSet,
+    possible: set[tuple[str, str]],
+) -> AgentStatus:
     part = find_agent_sweep(bench, sweep, agent, task_set)
     asked = {(key.task_id, key.sample) for key in sample_keys(sweep, task_set)}
     present = {part.configuration(mode) for mode in part.manifests}
@@ -222,15 +247,15 @@ def _agent(bench: Workbench, sweep: SweepConfig, agent: AgentConfig, task_set: L
     found = list(attempts.values())
     last = [AttemptOutcome(rows[-1]["outcome"]) for rows in found]
     attempted = sum(OUTCOME_RULES[outcome].counts for outcome in last)
-    again = sum(needs_attempt(rows, agent.retry_policy.max_attempts) for rows in found)
+    due = {key for key, rows in attempts.items() if needs_attempt(rows, agent.retry_policy.max_attempts)}
     return AgentStatus(
         name=agent.name,
         samples=len(asked),
         attempted=attempted,
         invalid=len(found) - attempted,
-        due=len(asked) - len(found) + again,
+        due=len(possible & (due | (asked - attempts.keys()))),
         graded=len(graded.keys() & asked),
-        given_up=len(found) - attempted - again,
+        given_up=len(found) - attempted - len(due),
         over_budget=last.count(AttemptOutcome.BUDGET_STOP),
         stale=len((earlier & asked) - attempts.keys()),
         graded_at=max(graded.values(), default=None),
@@ -252,7 +277,7 @@ def _next_steps(status: WorkspaceStatus) -> list[str]:
                 steps.append(f"evalpipe freeze {sweep.task_set}")
         elif any(agent.due for agent in sweep.agents):
             steps.append(f"evalpipe run {sweep.name}")
-        elif any(agent.graded < agent.samples for agent in sweep.agents):
+        elif any(agent.graded < agent.attempted + agent.invalid for agent in sweep.agents):
             steps.append(f"evalpipe grade {sweep.name}")
         elif sweep.report is None or sweep.report_is_old:
             steps.append(f"evalpipe report {sweep.name}")
@@ -287,6 +312,11 @@ def _blocked(status: WorkspaceStatus) -> Iterator[str]:
     for sweep in status.sweeps:
         if sweep.waits_for:
             yield f"{sweep.name}: {sweep.waits_for}"
+        for mode, tasks in sweep.without_text.items():
+            yield (
+                f"{sweep.name}: {tasks} tasks have no {mode} text, so no agent is run on them with one; write texts "
+                f"(`evalpipe prompts draft`) and freeze a set of another name, or take `{mode}` out of the modes"
+            )
         for agent in sweep.agents:
             if agent.given_up:
                 yield f"{sweep.name}: {agent.given_up} samples of {agent.name} stay invalid, their tries are used up"

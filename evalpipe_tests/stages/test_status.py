@@ -105,6 +105,7 @@ def test_a_failed_calibration_blocks_its_task(frozen: TestBench) -> None:
     status = workspace_status(frozen)
     assert (status.task_sets[0].calibrated, status.task_sets[0].miscalibrated) == (1, [second])
     assert f"q: no attempt is made at {second}, which failed the calibration" in status.blocked
+    assert agent_of(status, "empty").due == 2  # both samples of the other task
 
 
 def test_invalid_attempts_block_when_their_tries_are_used_up(frozen: TestBench) -> None:
@@ -116,6 +117,19 @@ def test_invalid_attempts_block_when_their_tries_are_used_up(frozen: TestBench) 
         assert len(lines) == (number == 2)
     found = agent_of(workspace_status(frozen), "empty")
     assert (found.invalid, found.given_up, found.due) == (1, 1, 3)
+
+
+def test_what_has_no_text_is_blocked_and_no_next_step(frozen: TestBench) -> None:
+    """Another `evalpipe run` would not make it either."""
+    attempt_all(frozen, "reference")
+    attempt_all(frozen, "empty")
+    assert workspace_status(frozen).next_steps == ["evalpipe report spring"]
+    frozen.rewrite("data/sweeps/spring.yaml", "samples: 2", "samples: 2\nmodes: [original, terse]")
+    status = workspace_status(frozen)
+    (line,) = [line for line in status.blocked if "have no terse text" in line]
+    assert line.startswith("spring: 2 tasks have")
+    assert (agent_of(status, "empty").samples, agent_of(status, "empty").due) == (8, 0)
+    assert status.next_steps == ["evalpipe report spring"]
 
 
 def test_what_the_budget_stopped_is_blocked(frozen: TestBench) -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
-from evalpipe.gateway.concurrency import AdaptiveLimit
+from evalpipe.gateway.concurrency import ProviderPlaces
 from evalpipe.gateway.evidence import Call, CallResult, Evidence, classify
 from evalpipe.gateway.prices import cost_usd
 from evalpipe.gateway.provider import Provider
@@ -54,7 +54,7 @@ class AttemptState:
     records_bodies: bool
     recording: Recording | None
     secrets: tuple[str, ...]
-    limit: AdaptiveLimit
+    places: ProviderPlaces
     proxy: str | None
     placeholder: str = field(default_factory=lambda: f"sk-evalpipe-{secrets.token_hex(24)}")
     last_traffic: float = field(default_factory=time.monotonic)
@@ -106,7 +106,7 @@ class AttemptState:
         if usage is not None:
             cost = cost_usd(self.provider.price_list, model, usage, datetime.fromtimestamp(call.started, UTC))
             self._used += usage
-        self.limit.report(result)
+        self.places.report(result)
         self._open -= call.generates
         self._succeeded += call.generates and result is CallResult.OK
         error_type = facts.error_type if facts else None

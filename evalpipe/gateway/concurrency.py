@@ -1,92 +1,118 @@
 """How many attempts use a provider at one time: half as many when it says that they are too many, then one more.
 
-Each process learns by itself that they are too many; the most is one number for all processes of the machine.
+The limit and the places are files of one folder, so that all processes of the machine which use it share both.
 """
 
 import fcntl
-import threading
+import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from evalpipe.gateway.evidence import CallResult
 
+_LOOK_AGAIN_S = 0.2
+_LIMIT, _TURN = "limit.json", "turn"
 
-class AdaptiveLimit:
-    """A limit on what runs side by side, lowered on rate limits and raised slowly. Safe to use from any thread.
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """A limit, and when it was last changed (seconds since the epoch)."""
+
+    value: int
+    changed: float
+
+
+class ProviderPlaces:
+    """The places of a provider, and a limit on them that rate limits lower and time raises. From any thread or process.
 
     The rule is the one of TCP's congestion control (additive increase, multiplicative decrease), with times in place
-    of round trips: within `settle_s` seconds of a change, other rate limits are answers to what ran before it.
+    of round trips: within `settle_s` seconds of a change, other rate limits are answers to what ran before it. Each
+    `raise_s` seconds without one raise the limit by one, up to `ceiling`.
     """
 
     def __init__(
-        self, ceiling: int, *, settle_s: float = 20, raise_s: float = 60, clock: Callable[[], float] = time.monotonic
+        self,
+        folder: Path,
+        ceiling: int,
+        *,
+        settle_s: float = 20,
+        raise_s: float = 60,
+        clock: Callable[[], float] = time.time,
     ) -> None:
-        self._ceiling, self._limit, self._running = ceiling, ceiling, 0
+        """`folder` holds the limit and a file for each place. Raises OSError when it cannot be used."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder, self._ceiling = folder, ceiling
         self._settle_s, self._raise_s, self._clock = settle_s, raise_s, clock
-        self._changed = clock() - settle_s
-        self._free = threading.Condition()
 
     @property
     def limit(self) -> int:
         """What may run side by side now."""
-        with self._free:
-            self._raise_when_quiet()
-            return self._limit
+        return self._read().value
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """Wait for a place, and hold it."""
-        with self._free:
-            while self._raise_when_quiet() or self._running >= self._limit:
-                # The limit also grows by time alone, which wakes nobody.
-                self._free.wait(timeout=1)
-            self._running += 1
-        try:
+        """Wait for a place, and hold it; a killed process holds none."""
+        with ExitStack() as held:
+            while not self._take(held):
+                time.sleep(_LOOK_AGAIN_S)
             yield
-        finally:
-            with self._free:
-                self._running -= 1
-                self._free.notify()
 
     def report(self, result: CallResult) -> None:
         """A call has ended so."""
         if result is not CallResult.RATE_LIMITED:
             return
-        with self._free:
-            now = self._clock()
-            if now - self._changed >= self._settle_s:
-                self._limit, self._changed = max(1, self._limit // 2), now
+        with self._turn():
+            limit, now = self._read(), self._clock()
+            if now - limit.changed >= self._settle_s:
+                self._write(_Limit(max(1, limit.value // 2), now))
             else:
-                self._changed = max(self._changed, now - self._settle_s / 2)
+                self._write(_Limit(limit.value, max(limit.changed, now - self._settle_s / 2)))
 
-    def _raise_when_quiet(self) -> bool:
-        """Raise the limit by one for each quiet period; always False, to stand in a condition."""
-        quiet = int((self._clock() - self._changed) // self._raise_s)
-        if quiet > 0 and self._limit < self._ceiling:
-            self._limit = min(self._ceiling, self._limit + quiet)
-            self._changed += quiet * self._raise_s
-        return False
+    def _take(self, held: ExitStack) -> bool:
+        """Hold a free place, unless as many are taken as the limit allows."""
+        with self._turn():
+            places = [self._lock(number) for number in range(self._ceiling)]
+            free = [place for place in places if place is not None]
+            mine = free[0] if len(places) - len(free) < self.limit else None
+            for place in free:
+                if place is not mine:
+                    place.close()
+            if mine is not None:
+                held.enter_context(mine)
+            return mine is not None
 
+    def _lock(self, number: int) -> BinaryIO | None:
+        """The file of a place, locked; None when another has it."""
+        place = (self._folder / str(number)).open("wb")
+        try:
+            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            place.close()
+            return None
+        return place
 
-_LOOK_AGAIN_S = 0.2
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Only one looks and takes at a time."""
+        with (self._folder / _TURN).open("wb") as turn:
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            yield
 
+    def _read(self) -> _Limit:
+        try:
+            found = json.loads((self._folder / _LIMIT).read_bytes())
+        except FileNotFoundError:
+            return _Limit(self._ceiling, 0.0)
+        now = self._clock()
+        value, changed = min(found["limit"], self._ceiling), min(found["changed"], now)
+        raised = min(int((now - changed) // self._raise_s), self._ceiling - value)
+        return _Limit(value + raised, changed + raised * self._raise_s)
 
-@contextmanager
-def place_among_processes(folder: Path, places: int) -> Iterator[None]:
-    """Wait for one of `places` that all processes of this machine share, and hold it; a killed process holds none.
-
-    `folder` has a file for each place. Raises OSError when it cannot be used.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    while True:
-        for number in range(places):
-            with (folder / str(number)).open("wb") as place:
-                try:
-                    fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    continue
-                yield
-                return
-        time.sleep(_LOOK_AGAIN_S)
+    def _write(self, limit: _Limit) -> None:
+        draft = self._folder / f"{_LIMIT}.new"
+        draft.write_text(json.dumps({"limit": limit.value, "changed": limit.changed}), encoding="ascii")
+        draft.replace(self._folder / _LIMIT)  # At once: a killed process leaves no half of it.

@@ -8,7 +8,7 @@ import ssl
 import tempfile
 import threading
 from collections.abc import Coroutine, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Self, TypeVar
 from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector, web
 
 from evalpipe.gateway.attempt import AttemptState, Caps, Progress
-from evalpipe.gateway.concurrency import AdaptiveLimit, place_among_processes
+from evalpipe.gateway.concurrency import ProviderPlaces
 from evalpipe.gateway.evidence import Evidence
 from evalpipe.gateway.prices import is_priced
 from evalpipe.gateway.provider import Provider, ProviderError
@@ -26,7 +26,7 @@ from evalpipe.gateway.proxy import handle
 from evalpipe.gateway.recording import Recording
 
 SOCKET_NAME = "model.sock"
-_FOLDER_PREFIX, _HOLD = "evalpipe-gateway-", "held"
+_FOLDER_PREFIX, _HOLD, _PLACES = "evalpipe-gateway-", "held", "places"
 _CONNECT_S, _SILENCE_S = 30.0, 900.0
 _Result = TypeVar("_Result")
 
@@ -71,7 +71,7 @@ class Gateway:
 
     `silence_s`: seconds without a byte after which a provider is given up. `extra_secrets`: values that are redacted
     from recorded bodies, beside the providers' keys. `places`: a folder in which all gateways that are given it share
-    the places of a provider; without one, each has all of them.
+    the places of a provider, and what its rate limits leave of them; without one, each has its own.
     """
 
     def __init__(
@@ -84,17 +84,21 @@ class Gateway:
         places: Path | None = None,
     ) -> None:
         self._providers = {provider.name: provider for provider in providers}
-        self._limits = {provider.name: AdaptiveLimit(provider.concurrency) for provider in self._providers.values()}
         self._records_bodies, self._extra_secrets = records_bodies, tuple(extra_secrets)
         self._silence_s, self._places = silence_s, places
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="evalpipe-gateway", daemon=True)
+        self._places_of: dict[str, ProviderPlaces]
         self._session: ClientSession
         self._folder: Path
         self._hold: BinaryIO
 
     def __enter__(self) -> Self:
         self._folder, self._hold = _make_folder()
+        places = self._places or self._folder / _PLACES
+        self._places_of = {
+            name: ProviderPlaces(places / name, provider.concurrency) for name, provider in self._providers.items()
+        }
         for provider in self._providers.values():
             is_priced(
                 provider.price_list, "", _now()
@@ -116,16 +120,12 @@ class Gateway:
     @contextmanager
     def slot(self, provider: str) -> Iterator[None]:
         """Wait for a place among the attempts that use `provider` at one time, and hold it for one attempt."""
-        with ExitStack() as held:
-            held.enter_context(self._limits[provider].slot())
-            if self._places is not None:
-                most = self._providers[provider].concurrency
-                held.enter_context(place_among_processes(self._places / provider, most))
+        with self._places_of[provider].slot():
             yield
 
     def concurrency(self, provider: str) -> int:
         """How many attempts may use `provider` at one time now."""
-        return self._limits[provider].limit
+        return self._places_of[provider].limit
 
     def require_price(self, provider: str, model: str) -> None:
         """Raise ProviderError when the calls of `model` cannot be priced, so that no limit of cost could be held."""
@@ -171,7 +171,7 @@ class Gateway:
             records_bodies=self._records_bodies,
             recording=None if replay is None else Recording(replay),
             secrets=(*self._extra_secrets, *([key] if key else [])),
-            limit=self._limits[provider],
+            places=self._places_of[provider],
             proxy=settings.proxy(),
         )
         return self._await(self._listen(state))

@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 from evalpipe.gateway import CallResult, Gateway, WireForm
-from evalpipe.gateway.concurrency import AdaptiveLimit, place_among_processes
+from evalpipe.gateway.concurrency import ProviderPlaces
 from evalpipe_tests.gateway.asking import ask, provider
 from evalpipe_tests.model_replies import Fail
 from evalpipe_tests.model_server import ModelServer
@@ -19,47 +19,61 @@ class Clock:
         return self.now
 
 
-def test_the_limit_is_halved_once_for_one_burst_and_raised_by_one_for_each_quiet_minute() -> None:
+def test_the_limit_is_halved_once_for_one_burst_and_raised_by_one_for_each_quiet_minute(tmp_path: Path) -> None:
     clock = Clock()
-    limit = AdaptiveLimit(8, settle_s=20, raise_s=60, clock=clock)
+    places = ProviderPlaces(tmp_path, 8, settle_s=20, raise_s=60, clock=clock)
     for _ in range(5):
-        limit.report(CallResult.RATE_LIMITED)
-    assert limit.limit == 4
+        places.report(CallResult.RATE_LIMITED)
+    assert places.limit == 4
     clock.now += 30
-    limit.report(CallResult.RATE_LIMITED)
-    assert limit.limit == 2
+    places.report(CallResult.RATE_LIMITED)
+    assert places.limit == 2
     clock.now += 59
-    assert limit.limit == 2
+    assert places.limit == 2
     clock.now += 1
-    assert limit.limit == 3
+    assert places.limit == 3
     clock.now += 3600
-    assert limit.limit == 8
+    assert places.limit == 8
+    places.report(CallResult.RATE_LIMITED)
+    assert places.limit == 4
 
 
-def test_it_never_falls_below_one_and_other_faults_do_not_lower_it() -> None:
+def test_it_never_falls_below_one_and_other_faults_do_not_lower_it(tmp_path: Path) -> None:
     clock = Clock()
-    limit = AdaptiveLimit(2, clock=clock)
+    places = ProviderPlaces(tmp_path, 2, clock=clock)
     for result in (CallResult.OK, CallResult.PROVIDER_ERROR, CallResult.USAGE_LIMIT, CallResult.SILENT):
-        limit.report(result)
-    assert limit.limit == 2
+        places.report(result)
+    assert places.limit == 2
     for _ in range(4):
         clock.now += 30
-        limit.report(CallResult.RATE_LIMITED)
-    assert limit.limit == 1
+        places.report(CallResult.RATE_LIMITED)
+    assert places.limit == 1
 
 
-def test_no_more_run_side_by_side_than_the_limit() -> None:
-    limit = AdaptiveLimit(2)
+def test_a_clock_that_was_set_back_and_a_lower_ceiling_leave_a_limit_that_holds(tmp_path: Path) -> None:
+    clock = Clock()
+    ProviderPlaces(tmp_path, 8, clock=clock).report(CallResult.RATE_LIMITED)
+    clock.now -= 500
+    lower = ProviderPlaces(tmp_path, 3, clock=clock)
+    assert lower.limit == 3
+    lower.report(CallResult.RATE_LIMITED)
+    clock.now += 30
+    lower.report(CallResult.RATE_LIMITED)
+    assert lower.limit == 1
+
+
+def test_no_more_run_side_by_side_than_the_limit(tmp_path: Path) -> None:
+    places = ProviderPlaces(tmp_path, 2)
     both, third = threading.Barrier(3), threading.Event()
     leave = threading.Event()
 
     def hold() -> None:
-        with limit.slot():
+        with places.slot():
             both.wait(5)
             leave.wait(5)
 
     def late() -> None:
-        with limit.slot():
+        with places.slot():
             third.set()
 
     holders = [threading.Thread(target=hold) for _ in range(2)]
@@ -68,7 +82,7 @@ def test_no_more_run_side_by_side_than_the_limit() -> None:
     both.wait(5)
     waiting = threading.Thread(target=late)
     waiting.start()
-    assert not third.wait(0.1)
+    assert not third.wait(0.3)
     leave.set()
     assert third.wait(5)
     for thread in (*holders, waiting):
@@ -85,31 +99,46 @@ def test_a_rate_limit_at_one_provider_lowers_its_own_limit_and_no_other() -> Non
             assert (gateway.concurrency("test"), gateway.concurrency("other")) == (2, 4)
 
 
-def test_processes_share_the_places_of_a_provider_and_a_killed_one_holds_none(tmp_path: Path) -> None:
+def test_what_one_process_learns_of_a_provider_holds_for_all_and_a_killed_one_holds_no_place(tmp_path: Path) -> None:
     holding = (
-        "import sys, time; from pathlib import Path; from evalpipe.gateway.concurrency import place_among_processes\n"
-        f"with place_among_processes(Path({str(tmp_path)!r}), 2): print('held', flush=True); time.sleep(60)"
+        "import sys, time; from pathlib import Path; from evalpipe.gateway.concurrency import ProviderPlaces\n"
+        "from evalpipe.gateway import CallResult\n"
+        f"places = ProviderPlaces(Path({str(tmp_path)!r}), 4)\n"
+        "with places.slot():\n"
+        "    print('held', flush=True); sys.stdin.readline(); places.report(CallResult.RATE_LIMITED)\n"
+        "    print('limited', flush=True); time.sleep(60)"
     )
-    others = [subprocess.Popen([sys.executable, "-c", holding], stdout=subprocess.PIPE) for _ in range(2)]
+    command = [sys.executable, "-c", holding]
+    others = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)]
     try:
         for other in others:
-            assert other.stdout is not None
-            assert other.stdout.readline() == b"held\n"
+            _hears(other, b"held\n")
+        places = ProviderPlaces(tmp_path, 4)
+        with places.slot():
+            pass
+        assert others[0].stdin is not None
+        others[0].stdin.write(b"\n")
+        others[0].stdin.flush()
+        _hears(others[0], b"limited\n")
+        assert places.limit == 2
         got = threading.Event()
 
         def wait_for_one() -> None:
-            with place_among_processes(tmp_path, 2):
+            with places.slot():
                 got.set()
 
         waiting = threading.Thread(target=wait_for_one)
         waiting.start()
         assert not got.wait(0.6)
-        others[0].kill()
+        others[1].kill()
         assert got.wait(10)
         waiting.join()
     finally:
         for other in others:
             other.kill()
-            other.wait()
-            assert other.stdout is not None
-            other.stdout.close()
+            other.communicate()
+
+
+def _hears(other: subprocess.Popen[bytes], line: bytes) -> None:
+    assert other.stdout is not None
+    assert other.stdout.readline() == line

@@ -11,10 +11,13 @@ DEVELOPING := .venv/.developing
 demo: $(INSTALLED)
 	$(BIN)/evalpipe demo
 
-# A process for each core, of which each takes whole files: what a file sets up is made once. In their own order: by
-# itself xdist leaves the files of few tests, which are the longest, to the end, where one process works and others wait.
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# Of these processes each takes whole files: what a file sets up is made once. In the order of evalpipe_tests/conftest.py:
+# by itself xdist leaves the files of few tests, which are the longest, to the end, where one process works alone.
+PYTEST = $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
+# A process for each core, at most 4. Of the whole suite one more: some of its tests wait for daemons and time limits.
+PROCESSES := $(shell n=$$(nproc); echo $$((n > 4 ? 4 : n)))
 
+test: PROCESSES := $(shell expr $(PROCESSES) + 1)
 test: $(DEVELOPING)
 	$(PYTEST)
 

@@ -21,9 +21,23 @@ __all__ = ["begun", "copied", "demo", "finished", "frozen", "mined"]
 settings.register_profile("evalpipe", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("evalpipe")
 
+# What takes minutes begins first, so that no process works alone at the end while the others have nothing left.
+_LONGEST_FIRST = ("ui", "deploy", "conformance", "pipeline", "redteam")
+
 _BASE_IMAGE = "evalpipe-base:bookworm"
 _NO_ENGINE = "no Docker engine answers"
 _NO_IMAGE = "there is no image"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Bring the folders of long tests to the front; within them everything keeps its order."""
+    top = Path(__file__).parent
+
+    def place(item: pytest.Item) -> int:
+        folder = item.path.relative_to(top).parts[0]
+        return _LONGEST_FIRST.index(folder) if folder in _LONGEST_FIRST else len(_LONGEST_FIRST)
+
+    items.sort(key=place)
 
 
 def unavailable(reason: str) -> NoReturn:

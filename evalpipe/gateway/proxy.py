@@ -2,7 +2,7 @@
 
 import hmac
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -49,6 +49,7 @@ class _Exchange:
     recorders: tuple[BodyRecorder, BodyRecorder] | None
     sent: web.StreamResponse | None = None
     reader: ReplyReader | None = None
+    reply_bytes: int = 0
 
     @classmethod
     def start(cls, request: web.BaseRequest, attempt: AttemptState, route: Route) -> "_Exchange":
@@ -77,19 +78,28 @@ class _Exchange:
         with _noticing_that_it_left():
             await self.sent.prepare(self.request)
 
-    async def pass_chunk(self, chunk: bytes, decoded: list[bytes]) -> None:
-        self.note(reply_bytes=self.call.reply_bytes + len(chunk))
-        if self.recorders:
-            for piece in decoded:
-                self.recorders[1].write(piece)
+    async def pass_chunk(self, chunk: bytes) -> None:
+        self.reply_bytes += len(chunk)
         self.attempt.touch()
         with _noticing_that_it_left():
             await self.begun().write(chunk)
 
+    def record_reply(self, decoded: Iterable[bytes]) -> None:
+        if self.recorders:
+            for piece in decoded:
+                self.recorders[1].write(piece)
+
+    async def end_reply(self) -> web.StreamResponse:
+        """Let the agent have its whole reply now, and not when that is priced and entered."""
+        with _noticing_that_it_left():
+            await self.begun().write_eof()
+        return self.begun()
+
     async def say_error(self, status: int, message: str) -> web.StreamResponse:
         body = error_body(self.route.form, status, message)
         await self.begin_reply(status, {"Content-Type": "application/json", "Content-Length": str(len(body))})
-        await self.pass_chunk(body, [body])
+        await self.pass_chunk(body)
+        self.record_reply([body])
         self.note(detail=message)
         return self.begun()
 
@@ -101,11 +111,12 @@ class _Exchange:
 
     def has_whole_reply(self) -> bool:
         """Whether who left now has all that it asked for: Codex leaves with the last event, before the stream ends."""
-        if self.reader is not None and self.sent is not None and self.call.reply_bytes == self.sent.content_length:
+        if self.reader is not None and self.sent is not None and self.reply_bytes == self.sent.content_length:
             self.reader.finish()
         return self.facts.ended
 
     def close(self) -> None:
+        self.note(reply_bytes=self.reply_bytes)
         for recorder in self.recorders or ():
             recorder.close()
 
@@ -189,9 +200,13 @@ async def _pass_reply(exchange: _Exchange, reply: ClientResponse) -> tuple[web.S
         headers["Content-Length"] = str(reply.content_length)
     await exchange.begin_reply(reply.status, headers)
     async for chunk in reply.content.iter_any():
-        await exchange.pass_chunk(chunk, reader.feed(chunk))
+        try:
+            await exchange.pass_chunk(chunk)
+        finally:
+            # Also what the agent did not wait for.
+            exchange.record_reply(reader.feed(chunk))
     reader.finish()
-    return (exchange.cut_off() if _is_cut(exchange, reader) else exchange.begun()), None
+    return (exchange.cut_off() if _is_cut(exchange, reader) else await exchange.end_reply()), None
 
 
 async def _pass_error(
@@ -209,7 +224,8 @@ async def _pass_error(
     headers.popall("Content-Encoding", None)
     headers["Content-Length"] = str(len(body))
     await exchange.begin_reply(reply.status, headers)
-    await exchange.pass_chunk(body, [body])
+    await exchange.pass_chunk(body)
+    exchange.record_reply([body])
     return exchange.begun(), None
 
 
@@ -235,7 +251,8 @@ async def _replay(exchange: _Exchange) -> tuple[web.StreamResponse, CallResult |
     await exchange.begin_reply(recorded.call.status, headers)
     for chunk in recorded.chunks():
         reader.feed(chunk)
-        await exchange.pass_chunk(chunk, [chunk])
+        await exchange.pass_chunk(chunk)
+        exchange.record_reply([chunk])
     reader.finish()
     return (exchange.cut_off() if recorded.is_cut_off else exchange.begun()), recorded.call.result
 

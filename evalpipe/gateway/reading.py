@@ -1,7 +1,6 @@
 """Reads a reply while it passes by: undoes gzip, splits events, and keeps no more than one of them."""
 
 import json
-import re
 import zlib
 from collections.abc import Iterator
 
@@ -10,7 +9,6 @@ from evalpipe.gateway.usage import ReplyFacts
 DOCUMENT_BYTES = 16 * 1024**2
 """A body or event above this is passed on, and its usage is not read."""
 _DECODED_AT_ONCE = 1024**2
-_LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 class EventSplitter:
@@ -20,33 +18,30 @@ class EventSplitter:
     """
 
     def __init__(self) -> None:
-        self._buffer = bytearray()
-        self._searched = 0
+        self._open_line = bytearray()
+        self._ends_in_return = False
         self._data: list[bytes] = []
         self._size = 0
         self.oversized = False
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """The data of each event that `chunk` ends."""
-        self._buffer += chunk
-        begin = 0
-        while True:
-            match = _LINE_END.search(self._buffer, max(begin, self._searched))
-            if match is None or (match.group() == b"\r" and match.end() == len(self._buffer)):
-                break  # A return at the very end may be half of a line's end.
-            line = bytes(self._buffer[begin : match.start()])
-            begin = self._searched = match.end()
-            yield from self._line(line)
-        del self._buffer[:begin]
-        self._searched = max(len(self._buffer) - 1, 0)
-        if len(self._buffer) > DOCUMENT_BYTES:
+        text = b"\r" + chunk if self._ends_in_return else chunk
+        # A return at the very end may be half of a line's end.
+        self._ends_in_return = text.endswith(b"\r")
+        for line in (text[:-1] if self._ends_in_return else text).splitlines(keepends=True):
+            content = line.rstrip(b"\r\n")
+            self._open_line += content
+            if len(content) < len(line):
+                yield from self._line(bytes(self._open_line))
+                self._open_line.clear()
+        if len(self._open_line) > DOCUMENT_BYTES:
             self.oversized = True
-            self._buffer.clear()
-            self._searched = 0
+            self._open_line.clear()
 
     def finish(self) -> Iterator[bytes]:
         """The stream is at its end: a return that was kept back was a whole line's end."""
-        if self._buffer.endswith(b"\r"):
+        if self._ends_in_return:
             yield from self.feed(b"\n")
 
     def _line(self, line: bytes) -> Iterator[bytes]:

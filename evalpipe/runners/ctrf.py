@@ -27,7 +27,8 @@ class DamagedCtrf(ValueError):
 class CtrfTest:
     """One test. `suites` are the groups around it, the outermost first; `file` is empty where the report names none.
 
-    A test that passed only when it was run again counts as failed, with the message that says so.
+    A test that passed only when it was run again, or in which a step failed, counts as failed, with the message that
+    says so.
     """
 
     file: str
@@ -54,10 +55,10 @@ def _test(test: dict[str, Any]) -> CtrfTest:
         raise DamagedCtrf(f"{storable_text(status[:50])!r} is not the status of a test")
     outcome = _OUTCOMES[status]
     message = "\n".join(filter(None, (_text(test, "message"), _text(test, "trace"))))
-    retries = test.get("retries")
-    was_retried = isinstance(retries, int | float) and retries > 0
-    if outcome is TestOutcome.PASSED and (test.get("flaky") is True or was_retried):
+    if outcome is TestOutcome.PASSED and _was_retried(test):
         outcome, message = TestOutcome.FAILED, "it passed only when it was tried again"
+    elif outcome is TestOutcome.PASSED and (failed := _failed_step(test)) is not None:
+        outcome, message = TestOutcome.FAILED, f"a step of it failed: {failed}"
     return CtrfTest(
         file=_text(test, "filePath"),
         suites=_suites(test.get("suite")),
@@ -66,6 +67,22 @@ def _test(test: dict[str, Any]) -> CtrfTest:
         seconds=_seconds(test.get("duration")),
         message=shortened(message),
     )
+
+
+def _was_retried(test: Mapping[str, Any]) -> bool:
+    """By any of the three ways in which the versions of the schema say so."""
+    retries, attempts = test.get("retries"), test.get("retryAttempts")
+    counted = isinstance(retries, int | float) and retries > 0
+    return test.get("flaky") is True or counted or (isinstance(attempts, list) and bool(attempts))
+
+
+def _failed_step(test: Mapping[str, Any]) -> str | None:
+    """The name of the first step that failed."""
+    steps = test.get("steps")
+    for step in steps if isinstance(steps, list) else []:
+        if isinstance(step, dict) and _OUTCOMES.get(str(step.get("status"))) in (TestOutcome.FAILED, TestOutcome.ERROR):
+            return storable_text(str(step.get("name")))
+    return None
 
 
 def _suites(value: object) -> tuple[str, ...]:

@@ -56,10 +56,12 @@ class TestEnvironment:
     tree: Tree = Tree()
 
 
-def by_template(toolchain: str, template: Template, files: Mapping[str, bytes]) -> TestEnvironment:
-    """The environment that a template makes for a project of these files."""
+def by_template(
+    toolchain: str, template: Template, files: Mapping[str, bytes], setup: tuple[str, ...] = ()
+) -> TestEnvironment:
+    """The environment that a template makes for a project of these files, after the setup commands of a team."""
     tree = Tree({path.encode(): content for path, content in files.items()})
-    recipe = template.recipe(Project(tree, dt.date(2026, 1, 1), version=None))
+    recipe = template.recipe(Project(tree, dt.date(2026, 1, 1), version=None, setup=setup))
     return TestEnvironment(toolchain, recipe, tree)
 
 

@@ -68,8 +68,8 @@ class Alone:
 class Row:
     """A runner, the environment with its tools, and what it makes of every case.
 
-    `besides` is what its project shows of other things. `chosen` names test files of the project, and the ids that a
-    run of these alone reports.
+    `besides` is what its project shows of other things. `variant` tells rows of one runner apart. `chosen` names test
+    files of the project, and the ids that a run of these alone reports.
     """
 
     runner: Runner
@@ -80,7 +80,13 @@ class Row:
     lacks: Mapping[HardCase, str]
     chosen: tuple[tuple[bytes, ...], frozenset[str]]
     besides: Shown = Shown()
+    variant: str = ""
     limits: Limits = field(default_factory=lambda: Limits(timeout_s=240, cpus=2, memory_bytes=3 * 1024**3))
+
+    @property
+    def name(self) -> str:
+        """The runner, and what of it this row is about."""
+        return f"{self.runner.name} {self.variant}".strip()
 
     def run(self, sandbox: Sandbox, image: str, files: Files, request: SuiteRequest = WHOLE_SUITE) -> SuiteRun:
         """Run a project as validation and grading do."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from evalpipe.runners import RunStatus, SuiteReport, SuiteRequest
@@ -11,13 +13,14 @@ from evalpipe_tests.conformance.environments import EnvironmentImages
 from evalpipe_tests.conformance.hard_cases import HardCase, Row, Shown, outcomes
 from evalpipe_tests.conformance.rows import ROWS
 
-NAMES = [row.runner.name for row in ROWS]
+DOCUMENTATION = Path(__file__).parents[2] / "docs/runners.md"
+NAMES = [row.name for row in ROWS]
 TOGETHER = [(row, case) for row in ROWS for case in row.together]
 ALONE = [(row, case) for row in ROWS for case in row.alone]
 
 
 def ids(pairs: list[tuple[Row, HardCase]]) -> list[str]:
-    return [f"{row.runner.name}-{case.name.lower()}" for row, case in pairs]
+    return [f"{row.name}-{case.name.lower()}" for row, case in pairs]
 
 
 class Runs:
@@ -28,9 +31,9 @@ class Runs:
         self._done: dict[str, SuiteRun] = {}
 
     def together(self, row: Row) -> SuiteRun:
-        if row.runner.name not in self._done:
-            self._done[row.runner.name] = row.run(self.sandbox, self.images.image(row.environment), row.files)
-        return self._done[row.runner.name]
+        if row.name not in self._done:
+            self._done[row.name] = row.run(self.sandbox, self.images.image(row.environment), row.files)
+        return self._done[row.name]
 
     def report(self, row: Row) -> SuiteReport:
         run = self.together(row)
@@ -48,6 +51,18 @@ def runs(docker_sandbox: DockerSandbox, environment_images: EnvironmentImages) -
 def test_every_case_has_its_place_in_the_row(row: Row) -> None:
     placed = [*row.together, *row.alone, *row.lacks]
     assert sorted(placed) == sorted(HardCase)
+
+
+def test_the_documentation_names_every_case_that_a_runner_is_not_asked() -> None:
+    lines = ["| runner | is not asked | because |", "|---|---|---|"]
+    for row in ROWS:
+        for reason in dict.fromkeys(row.lacks.values()):
+            cases = "; ".join(case.value for case in HardCase if row.lacks.get(case) == reason)
+            lines.append(f"| `{row.name}` | {cases} | {reason} |")
+    asked = "; ".join(case.value for case in HardCase)
+    page = DOCUMENTATION.read_text()
+    assert asked in " ".join(page.split())
+    assert "\n".join(lines) in page
 
 
 @pytest.mark.docker

@@ -6,7 +6,9 @@ from evalpipe_tests.conformance.hard_cases import Row
 from evalpipe_tests.conformance.rows import (
     of_cargo,
     of_generic,
+    of_generic_files,
     of_go,
+    of_gradle,
     of_jest,
     of_maven,
     of_mocha,
@@ -21,6 +23,8 @@ ROWS: tuple[Row, ...] = (
     of_pytest.ROW,
     of_unittest.ROW,
     of_generic.ROW,
+    of_generic_files.OF_JUNIT,
+    of_generic_files.OF_CTRF,
     of_jest.ROW,
     of_vitest.ROW,
     of_mocha.ROW,
@@ -29,4 +33,5 @@ ROWS: tuple[Row, ...] = (
     of_cargo.ROW,
     of_nextest.ROW,
     of_maven.ROW,
+    of_gradle.ROW,
 )

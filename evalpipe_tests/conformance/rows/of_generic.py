@@ -1,4 +1,4 @@
-"""The hard cases for a command that prints TAP; `test_generic_runner` asks those that leave JUnit XML and CTRF."""
+"""The hard cases for a command that prints TAP; `of_generic_files` has those of commands that leave files."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ ROW = Row(
         ReportFormat.TAP,
         CanaryFile("tests/0.sh", "printf 'TAP version 14\\n1..1\\nnot ok 1 - canary\\n'\n", "canary"),
     ),
+    variant=ReportFormat.TAP.value,
     environment=TestEnvironment(),
     files={"run": RUN, "tests/a.sh": TESTS, "tests/b.sh": ONE.format("b", ":")},
     together={

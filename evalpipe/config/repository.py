@@ -10,7 +10,19 @@ from pydantic import AfterValidator, Field, model_validator
 
 from evalpipe.config.forge import ForgeConfig
 from evalpipe.config.runner import RunnerConfig
-from evalpipe.config.values import Argument, ConfigModel, Count, Glob, Memory, Positive, Slug, Text, refuse, wrong
+from evalpipe.config.values import (
+    Argument,
+    ConfigModel,
+    Count,
+    Glob,
+    Memory,
+    Owner,
+    Positive,
+    Slug,
+    Text,
+    refuse,
+    wrong,
+)
 
 TemplateName = Literal["python", "packages", "go", "rust", "node", "maven", "gradle", "dockerfile", "image"]
 PIP_TEMPLATES = ("python", "packages")
@@ -123,6 +135,9 @@ class RepositoryConfig(ConfigModel):
     paths: PathRules = Field(default=PathRules(), description="which files are tests, source or generated")
     public: bool = Field(
         default=False, description="whether anyone can read it, and models may thus have seen its changes"
+    )
+    owners: tuple[Owner, ...] = Field(
+        default=(), description="who answers for it, as team:payments or an e-mail address; the UI shows them"
     )
     issues: Path | None = Field(default=None, description="JSONL of issues, from the workspace's top")
     forge: ForgeConfig | None = Field(default=None, description="where `evalpipe issues export` reads them")

@@ -13,6 +13,7 @@ from evalpipe.config.values import (
     Count,
     Currency,
     Memory,
+    Owner,
     Positive,
     Rate,
     Slug,
@@ -81,6 +82,9 @@ class SweepConfig(ConfigModel):
         default=None, description="what one US dollar costs in that currency, because costs are measured in dollars"
     )
     time_zone: TimeZone = Field(default="UTC", description="the time zone of its quarterly rerun, as Europe/Berlin")
+    owners: tuple[Owner, ...] = Field(
+        default=(), description="who answers for it, as team:payments or an e-mail address; the UI shows them"
+    )
     archived: bool = Field(
         default=False, description="whether the sweep is left out of Dagster; its rows stay readable"
     )

@@ -85,6 +85,12 @@ def _check_time_zone(value: str) -> str:
     return value
 
 
+def _check_owner(value: str) -> str:
+    if re.fullmatch(r"team:[\w.-]+|[\w.+-]+@[\w-]+(\.[\w-]+)+", value) is None:
+        raise wrong(f"{value!r} is no owner; use team:NAME or an e-mail address")
+    return value
+
+
 def parse_memory(value: Any) -> Any:
     """Return the bytes of a memory size such as `512m` or `2g` (units of 1024, as Docker has them)."""
     if isinstance(value, bool) or not isinstance(value, int | str):
@@ -103,6 +109,7 @@ Argument = Annotated[Text, AfterValidator(_check_not_option)]
 Slug = Annotated[str, AfterValidator(_check_slug)]
 Glob = Annotated[Text, AfterValidator(_check_glob)]
 Currency = Annotated[str, AfterValidator(_check_currency)]
+Owner = Annotated[str, AfterValidator(_check_owner)]
 Memory = Annotated[int, BeforeValidator(parse_memory)]
 # Strict, so that `true` is not taken for 1.
 Count = Annotated[int, Field(strict=True, ge=1)]

@@ -2,13 +2,13 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import dagster as dg
 
-from evalpipe.config import AgentConfig, SweepConfig, Workspace
+from evalpipe.config import AgentConfig, RepositoryConfig, SweepConfig, Workspace
 from evalpipe.pipeline.checks import result_checks, set_checks
 from evalpipe.pipeline.history_assets import history_assets
 from evalpipe.pipeline.history_sensors import history_sensors
@@ -52,7 +52,7 @@ def build_definitions(workspace: Workspace, bench: Workbench | None = None) -> d
         parts.jobs += [*of_history.values(), freeze_job(repositories.items)]
         parts.schedules.append(weekly_mining(repositories.items, of_history))
         parts.sensors += history_sensors(repositories.items, of_history)
-    sets = dict(_load_sets(workspace, parts, with_history=bool(repositories.items)))
+    sets = dict(_load_sets(workspace, parts, repositories.items))
     unarchived = {sweep.name: sweep for sweep in sweeps.items.values() if not sweep.archived}
     live = {name: unarchived[name] for name in _distinct(parts, "sweep", unarchived)}
     for sweep in live.values():
@@ -72,11 +72,13 @@ def build_definitions(workspace: Workspace, bench: Workbench | None = None) -> d
     )
 
 
-def _load_sets(workspace: Workspace, parts: _Parts, *, with_history: bool) -> Iterator[tuple[str, TaskSetAssets]]:
+def _load_sets(
+    workspace: Workspace, parts: _Parts, repositories: Mapping[str, RepositoryConfig]
+) -> Iterator[tuple[str, TaskSetAssets]]:
     folders = {folder.name: folder for folder in frozen_sets(workspace.task_sets_dir)}
     for name in _distinct(parts, "task set", folders):
         try:
-            of_set = task_set_assets(folders[name], with_history=with_history)
+            of_set = task_set_assets(folders[name], repositories)
         except TaskSetError as error:
             parts.problems.append(str(error))
             continue

@@ -123,10 +123,11 @@ class _Batch:
         """Let nothing begin, and kill what runs until nothing does: a worker between two boxes opens the next."""
         with self._lock:
             self._ended = True
-        while self._at_work:
-            with suppress(SandboxError):  # without an engine there is nothing to kill, and the work ends by itself
-                self._bench.sandbox.kill(self._labels)
-            time.sleep(_KILL_AGAIN_S)
+        with self._bench.room.closed():
+            while self._at_work:
+                with suppress(SandboxError):  # without an engine there is nothing to kill, and the work ends by itself
+                    self._bench.sandbox.kill(self._labels)
+                time.sleep(_KILL_AGAIN_S)
 
     def _engine_is_gone(self) -> bool:
         try:

@@ -49,12 +49,11 @@ def due_passes(
             if image is None or image["status"] != BuildStatus.BUILT:
                 continue
             if is_validated(bench, config, row, validation_pass, image=image):
-                # What is not stored is a stress pass that is not wanted.
-                stored = bench.lake.has("validation_runs", key, validation_pass)
-                if stored and f"{key}|{validation_pass}" not in known:
-                    found.due.append(key)
-                else:
+                # A stress pass that is not wanted is logged too: where nothing is left to do, nothing is missing.
+                if f"{key}|{validation_pass}" in known:
                     found.idle.add(key)
+                else:
+                    found.due.append(key)
             elif validation_pass is ValidationPass.FIRST:
                 found.due.append(key)
             elif is_validated(bench, config, row, ValidationPass.FIRST, image=image):

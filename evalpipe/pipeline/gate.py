@@ -22,7 +22,7 @@ def run_gate(driver: Driver, gate: SweepConfig, tasks: Sequence[str]) -> list[st
     """
     agent = driver.workspace.load_agent(gate.agents[0])
     driver.calibrate(gate)
-    of_set = task_set_assets(driver.workspace.task_sets_dir / gate.task_set, with_history=False)
+    of_set = task_set_assets(driver.workspace.task_sets_dir / gate.task_set, {})
     # The calibration is over the tasks of the whole set; to the assets of these few it is something that was done.
     done = dg.AssetsDefinition(specs=[dg.AssetSpec(of_set.calibration.key)])
     few = replace(of_set, tasks=dg.StaticPartitionsDefinition(checked_keys(tasks)), calibration=done)

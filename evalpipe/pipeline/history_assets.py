@@ -4,7 +4,7 @@ What makes tables and plots is imported where it is used, here and in the other 
 that the process of a run needs to start, and most runs have no use for it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -12,8 +12,10 @@ import dagster as dg
 
 from evalpipe.config import RepositoryConfig
 from evalpipe.environments import BuildStatus
+from evalpipe.lake import Row
 from evalpipe.pipeline.batch import BatchResults, PartitionDone, PartitionFailed, end_batch, run_batch
-from evalpipe.pipeline.metadata import columns_of, series
+from evalpipe.pipeline.columns import columns_of
+from evalpipe.pipeline.metadata import series
 from evalpipe.pipeline.partitions import CANDIDATE_PASSES, CANDIDATES, checked_keys, repositories_partitions
 from evalpipe.pipeline.pools import BOXES, IMAGES
 from evalpipe.stages.bench import Workbench
@@ -46,13 +48,28 @@ class ValidationOptions(dg.Config):
 
 
 def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.AssetsDefinition]:
-    """The four assets over the repositories of the workspace."""
+    """The four assets over the repositories of the workspace, in the order of the way."""
     partitions = repositories_partitions(repositories)
+    owners = owners_of(repositories.values())
+    commits = _candidate_commits(repositories, partitions, owners)
+    images = _task_images(repositories, partitions, owners, commits)
+    runs = _validation_runs(repositories, owners, images)
+    return [commits, images, runs, _validated_tasks(repositories, partitions, owners, runs)]
 
+
+def owners_of(repositories: Iterable[RepositoryConfig]) -> list[str]:
+    """Who answers for any of some repositories."""
+    return sorted({owner for config in repositories for owner in config.owners})
+
+
+def _candidate_commits(
+    repositories: Mapping[str, RepositoryConfig], partitions: dg.StaticPartitionsDefinition, owners: Sequence[str]
+) -> dg.AssetsDefinition:
     @dg.asset(
         partitions_def=partitions,
         group_name=GROUP,
         kinds={"git", "parquet"},
+        owners=owners,
         metadata=columns_of("candidate_commits"),
     )
     def candidate_commits(context: dg.AssetExecutionContext, bench: Bench) -> dg.MaterializeResult[Any]:
@@ -74,11 +91,21 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
             }
         )
 
+    return candidate_commits
+
+
+def _task_images(
+    repositories: Mapping[str, RepositoryConfig],
+    partitions: dg.StaticPartitionsDefinition,
+    owners: Sequence[str],
+    commits: dg.AssetsDefinition,
+) -> dg.AssetsDefinition:
     @dg.asset(
         partitions_def=partitions,
         group_name=GROUP,
         kinds={"docker", "parquet"},
-        deps=[candidate_commits],
+        owners=owners,
+        deps=[commits],
         pool=IMAGES,
         metadata=columns_of("task_images"),
     )
@@ -93,11 +120,18 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
             metadata={**asdict(count_images(rows)), "log": dg.MetadataValue.md("\n".join(logs))}
         )
 
+    return task_images
+
+
+def _validation_runs(
+    repositories: Mapping[str, RepositoryConfig], owners: Sequence[str], images: dg.AssetsDefinition
+) -> dg.AssetsDefinition:
     @dg.asset(
         partitions_def=CANDIDATE_PASSES,
         group_name=GROUP,
         kinds={"docker", "parquet"},
-        deps=[dg.AssetDep(task_images, partition_mapping=dg.AllPartitionMapping())],
+        owners=owners,
+        deps=[dg.AssetDep(images, partition_mapping=dg.AllPartitionMapping())],
         backfill_policy=dg.BackfillPolicy.multi_run(VALIDATION_BATCH),
         output_required=False,
         pool=BOXES,
@@ -115,22 +149,9 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
             if candidate is None or candidate["repository"] not in repositories:
                 raise PartitionFailed(f"{candidate_id} is not in the last mining of any repository")
             repository = repositories[candidate["repository"]]
-            validate_candidate(
-                bench, repository, candidate, ValidationPass(which), same_day=config.same_day, labels=labels
-            )
-            rows = bench.lake.rows("validation_runs", candidate_id, which)
-            if not rows:
-                return PartitionDone(
-                    "not wanted", {"stress": dg.MetadataValue.text("not wanted: it does not look valid")}
-                )
-            return PartitionDone(
-                rows[0]["content_key"],
-                {
-                    "tests": dg.MetadataValue.int(sum(map(is_test, rows))),
-                    "seconds": dg.MetadataValue.float(sum(row["run_seconds"] for row in summaries(rows))),
-                    "suite_runs": dg.MetadataValue.text(", ".join(row["suite_run"] for row in summaries(rows))),
-                },
-            )
+            one = ValidationPass(which)
+            validate_candidate(bench, repository, candidate, one, same_day=config.same_day, labels=labels)
+            return _validated(bench.lake.rows("validation_runs", candidate_id, which))
 
         failed: dict[str, str] = {}
         workers = max(bench.boxes_at_once([validation_limits(one)]) for one in repositories.values())
@@ -139,11 +160,36 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
             failed |= run_batch(context, bench, batch, work, workers=workers)
         yield from end_batch(context, failed, len(context.partition_keys))
 
+    return validation_runs
+
+
+def _validated(rows: Sequence[Row]) -> PartitionDone:
+    """What a partition says of a pass, of which a stress pass that is not wanted has no rows."""
+    if not rows:
+        return PartitionDone("not wanted", {"stress": dg.MetadataValue.text("not wanted: it does not look valid")})
+    runs = summaries(rows)
+    return PartitionDone(
+        rows[0]["content_key"],
+        {
+            "tests": dg.MetadataValue.int(sum(map(is_test, rows))),
+            "seconds": dg.MetadataValue.float(sum(row["run_seconds"] for row in runs)),
+            "suite_runs": dg.MetadataValue.text(", ".join(row["suite_run"] for row in runs)),
+        },
+    )
+
+
+def _validated_tasks(
+    repositories: Mapping[str, RepositoryConfig],
+    partitions: dg.StaticPartitionsDefinition,
+    owners: Sequence[str],
+    runs: dg.AssetsDefinition,
+) -> dg.AssetsDefinition:
     @dg.asset(
         partitions_def=partitions,
         group_name=GROUP,
         kinds={"parquet"},
-        deps=[dg.AssetDep(validation_runs, partition_mapping=dg.AllPartitionMapping())],
+        owners=owners,
+        deps=[dg.AssetDep(runs, partition_mapping=dg.AllPartitionMapping())],
         metadata=columns_of("validated_tasks"),
     )
     def validated_tasks(context: dg.AssetExecutionContext, bench: Bench) -> dg.MaterializeResult[Any]:
@@ -160,4 +206,4 @@ def history_assets(repositories: Mapping[str, RepositoryConfig]) -> list[dg.Asse
             }
         )
 
-    return [candidate_commits, task_images, validation_runs, validated_tasks]
+    return validated_tasks

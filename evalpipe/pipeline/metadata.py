@@ -1,11 +1,11 @@
-"""What assets tell the Dagster UI: the columns of their tables, and of each partition what a person asks first."""
+"""What assets tell the Dagster UI of each partition: what a person asks first."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
 import dagster as dg
 
-from evalpipe.lake import SCHEMAS, Lake, Row
+from evalpipe.lake import Lake, Row
 
 Metadata = Mapping[str, dg.MetadataValue]
 
@@ -22,15 +22,6 @@ _NUMBERS = {
     "cost_usd": "cost_usd",
     "rate_limit_wait_s": "rate_limit_wait_s",
 }
-
-
-def columns_of(table: str) -> dict[str, dg.TableSchema]:
-    """Metadata of an asset whose rows are kept as `table` of the lake: the schema that its files have."""
-    columns = [
-        dg.TableColumn(field.name, str(field.type), constraints=dg.TableColumnConstraints(nullable=field.nullable))
-        for field in SCHEMAS[table]
-    ]
-    return {"dagster/column_schema": dg.TableSchema(columns)}
 
 
 def attempt_metadata(lake: Lake, row: Row) -> Metadata:

@@ -3,28 +3,35 @@
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from evalpipe.config import AgentConfig, SweepConfig
+from evalpipe.pipeline.columns import columns_of
 from evalpipe.pipeline.history_assets import Bench
-from evalpipe.pipeline.metadata import columns_of, series
+from evalpipe.pipeline.metadata import series
 from evalpipe.pipeline.sweep_assets import graded_keys, group_of
 
 if TYPE_CHECKING:  # see history_assets: what draws is imported where it is used
     from evalpipe.reports import SweepResults
 
+Agents = Mapping[str, AgentConfig]
 
-def report_assets(sweep: SweepConfig, agents: Mapping[str, AgentConfig]) -> list[dg.AssetsDefinition]:
+
+def report_assets(sweep: SweepConfig, agents: Agents) -> list[dg.AssetsDefinition]:
     """The three assets over the graded results of a sweep."""
     graded = [dg.AssetDep(key, partition_mapping=dg.AllPartitionMapping()) for key in graded_keys(sweep)]
-    group = group_of(sweep.name)
+    tables = [_category_report(sweep, agents, graded), _agent_comparison(sweep, agents, graded)]
+    return [*tables, _evaluation_report(sweep, agents, tables)]
 
+
+def _category_report(sweep: SweepConfig, agents: Agents, graded: Sequence[dg.AssetDep]) -> dg.AssetsDefinition:
     @dg.asset(
         key=[sweep.name, "category_report"],
-        group_name=group,
+        group_name=group_of(sweep.name),
+        owners=sweep.owners,
         kinds={"parquet"},
         deps=graded,
         metadata=columns_of("category_report"),
@@ -38,11 +45,22 @@ def report_assets(sweep: SweepConfig, agents: Mapping[str, AgentConfig]) -> list
         rows = [{"sweep": sweep.name, **row} for row in summary(results)["categories"]]
         path = bench.lake.write("category_report", rows, sweep.name)
         table = _with_picture(category_markdown(results), category_png(results), "pass@1 by category with intervals")
-        return _result(results, {"rows": len(rows), "table": table}, str(path))
+        numbers = {
+            f"{row['category']}_{row['agent']}_{row['mode']}": float(row["pass_at_1"])
+            for row in rows
+            if row["pass_at_1"] is not None
+        }
+        metadata = {"rows": len(rows), "table": table, **series("pass_at_1", numbers)}
+        return _result(results, metadata, str(path))
 
+    return category_report
+
+
+def _agent_comparison(sweep: SweepConfig, agents: Agents, graded: Sequence[dg.AssetDep]) -> dg.AssetsDefinition:
     @dg.asset(
         key=[sweep.name, "agent_comparison"],
-        group_name=group,
+        group_name=group_of(sweep.name),
+        owners=sweep.owners,
         kinds={"parquet"},
         deps=graded,
         metadata=columns_of("agent_comparison"),
@@ -57,7 +75,7 @@ def report_assets(sweep: SweepConfig, agents: Mapping[str, AgentConfig]) -> list
         path = bench.lake.write("agent_comparison", rows, sweep.name)
         table = "\n".join(f"- {row['first']} and {row['second']} ({row['mode']}): {row['verdict']}" for row in rows)
         numbers = {
-            f"{row['first']}_minus_{row['second']}_{row['mode']}": float(row["difference"])
+            f"{row['second']}_minus_{row['first']}_{row['mode']}": float(row["difference"])
             for row in rows
             if row["difference"] is not None
         }
@@ -65,11 +83,18 @@ def report_assets(sweep: SweepConfig, agents: Mapping[str, AgentConfig]) -> list
         metadata = {"rows": len(rows), "table": shown, **series("difference", numbers)}
         return _result(results, metadata, str(path))
 
+    return agent_comparison
+
+
+def _evaluation_report(
+    sweep: SweepConfig, agents: Agents, tables: Sequence[dg.AssetsDefinition]
+) -> dg.AssetsDefinition:
     @dg.asset(
         key=[sweep.name, "evaluation_report"],
-        group_name=group,
+        group_name=group_of(sweep.name),
+        owners=sweep.owners,
         kinds={"html"},
-        deps=[category_report, agent_comparison],
+        deps=tables,
     )
     def evaluation_report(bench: Bench) -> dg.MaterializeResult[Any]:
         """The report of the sweep: one HTML file that opens offline."""
@@ -87,7 +112,7 @@ def report_assets(sweep: SweepConfig, agents: Mapping[str, AgentConfig]) -> list
         board = _with_picture(scoreboard_markdown(results), scoreboard_png(results), "pass@1 with intervals")
         return _result(results, {"scoreboard": board, **numbers}, str(path))
 
-    return [category_report, agent_comparison, evaluation_report]
+    return evaluation_report
 
 
 def _with_picture(text: str, picture: bytes | None, title: str) -> dg.MarkdownMetadataValue:

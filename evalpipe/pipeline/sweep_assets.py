@@ -12,9 +12,10 @@ from evalpipe.config import AgentConfig, SweepConfig, digest
 from evalpipe.grading import limits_of
 from evalpipe.lake import Row
 from evalpipe.pipeline.batch import BatchResults, PartitionDone, PartitionFailed, end_batch, run_batch
+from evalpipe.pipeline.columns import columns_of
 from evalpipe.pipeline.history_assets import Bench
 from evalpipe.pipeline.jobs import dagster_name
-from evalpipe.pipeline.metadata import attempt_metadata, columns_of, verdict_metadata
+from evalpipe.pipeline.metadata import attempt_metadata, verdict_metadata
 from evalpipe.pipeline.partitions import partitions_of_a_run, sample_partitions
 from evalpipe.pipeline.pools import BOXES, agent_pool
 from evalpipe.pipeline.task_set_assets import TaskSetAssets
@@ -57,20 +58,30 @@ def group_of(sweep: str, agent: str | None = None) -> str:
 def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) -> list[dg.AssetsDefinition]:
     """The two assets of one agent in one sweep: agent_runs and graded_results, partitioned by task and sample."""
     partitions = sample_partitions(sweep, of_set.tasks)
-    group = group_of(sweep.name, agent.name)
     attempts_of_a_run = partitions_of_a_run(sweep.limits.timeout_s)
     grades_of_a_run = partitions_of_a_run(max(limits_of(task).timeout_s for task in of_set.task_set.tasks.values()))
     # Two different sizes: stages with equal partitions and equal policies share a run, and then one failed attempt
     # would stop the grading of its whole batch.
     grades_of_a_run += grades_of_a_run == attempts_of_a_run
+    attempts = _agent_runs(sweep, agent, of_set, partitions, attempts_of_a_run)
+    return [attempts, _graded_results(sweep, agent, attempts, partitions, grades_of_a_run)]
 
+
+def _agent_runs(
+    sweep: SweepConfig,
+    agent: AgentConfig,
+    of_set: TaskSetAssets,
+    partitions: dg.MultiPartitionsDefinition,
+    partitions_of_run: int,
+) -> dg.AssetsDefinition:
     @dg.asset(
         key=[sweep.name, agent.name, "agent_runs"],
-        group_name=group,
+        group_name=group_of(sweep.name, agent.name),
         kinds={"docker", "parquet"},
+        owners=sweep.owners,
         partitions_def=partitions,
         deps=[of_set.frozen, of_set.calibration],
-        backfill_policy=dg.BackfillPolicy.multi_run(attempts_of_a_run),
+        backfill_policy=dg.BackfillPolicy.multi_run(partitions_of_run),
         code_version=digest(agent),
         output_required=False,
         pool=agent_pool(agent.name),
@@ -100,13 +111,24 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
             failed = run_batch(context, bench, keys, work, workers=workers, note=tally.text)
         yield from end_batch(context, failed, len(keys))
 
+    return agent_runs
+
+
+def _graded_results(
+    sweep: SweepConfig,
+    agent: AgentConfig,
+    attempts: dg.AssetsDefinition,
+    partitions: dg.MultiPartitionsDefinition,
+    partitions_of_run: int,
+) -> dg.AssetsDefinition:
     @dg.asset(
         key=[sweep.name, agent.name, "graded_results"],
-        group_name=group,
+        group_name=group_of(sweep.name, agent.name),
         kinds={"docker", "parquet"},
+        owners=sweep.owners,
         partitions_def=partitions,
-        deps=[agent_runs],
-        backfill_policy=dg.BackfillPolicy.multi_run(grades_of_a_run),
+        deps=[attempts],
+        backfill_policy=dg.BackfillPolicy.multi_run(partitions_of_run),
         output_required=False,
         pool=BOXES,
         metadata=columns_of("graded_results"),
@@ -130,7 +152,7 @@ def agent_assets(sweep: SweepConfig, agent: AgentConfig, of_set: TaskSetAssets) 
         context.log.info(f"verdicts: {dict(verdicts)}")
         yield from end_batch(context, failed, len(keys))
 
-    return [agent_runs, graded_results]
+    return graded_results
 
 
 def _attempted(bench: Workbench, row: Row) -> PartitionDone:

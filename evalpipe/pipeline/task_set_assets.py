@@ -1,6 +1,6 @@
 """Assets of each frozen task set: the set itself, and its calibration. And the op that freezes one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,8 @@ from pydantic import Field
 from evalpipe.config import RepositoryConfig
 from evalpipe.grading import limits_of
 from evalpipe.pipeline.batch import BatchResults, PartitionDone, PartitionFailed, end_batch, run_batch
-from evalpipe.pipeline.history_assets import Bench
-from evalpipe.pipeline.metadata import columns_of
+from evalpipe.pipeline.columns import columns_of
+from evalpipe.pipeline.history_assets import Bench, owners_of
 from evalpipe.pipeline.partitions import task_partitions
 from evalpipe.pipeline.pools import BOXES
 from evalpipe.stages.bench import Workbench
@@ -54,30 +54,47 @@ def task_set_key(name: str) -> dg.AssetKey:
     return dg.AssetKey([PREFIX, name])
 
 
-def task_set_assets(folder: Path, *, with_history: bool) -> TaskSetAssets:
-    """The assets of the set in `folder`, after validated_tasks where the workspace has repositories to mine.
+def task_set_assets(folder: Path, repositories: Mapping[str, RepositoryConfig]) -> TaskSetAssets:
+    """The assets of the set in `folder`, after validated_tasks where there are `repositories` to mine.
 
-    Raises TaskSetError when the set is damaged.
+    Who answers for the repository of a task answers for the set. Raises TaskSetError when the set is damaged.
     """
     loaded = load_task_set(folder)
-    name = loaded.record.name
     tasks = task_partitions(loaded)
+    of_tasks = {task.repository for task in loaded.tasks.values()}
+    owners = owners_of(config for name, config in repositories.items() if name in of_tasks)
+    frozen = _frozen(loaded, owners, after_history=bool(repositories))
+    return TaskSetAssets(loaded, tasks, frozen, _calibration(loaded, owners, frozen, tasks))
+
+
+def _frozen(loaded: LoadedTaskSet, owners: Sequence[str], *, after_history: bool) -> dg.AssetsDefinition:
+    name = loaded.record.name
 
     @dg.asset(
         key=task_set_key(name),
         group_name=GROUP,
         kinds={"json"},
-        deps=[dg.AssetDep("validated_tasks", partition_mapping=dg.AllPartitionMapping())] if with_history else [],
+        owners=owners,
+        deps=[dg.AssetDep("validated_tasks", partition_mapping=dg.AllPartitionMapping())] if after_history else [],
         description=f"The frozen task set {name}: its tasks and patches, checked against their hashes.",
     )
     def frozen() -> dg.MaterializeResult[Any]:
-        found = load_task_set(folder)
+        found = load_task_set(loaded.folder)
         return dg.MaterializeResult(metadata=_set_metadata(found), data_version=dg.DataVersion(found.record.revision))
 
+    return frozen
+
+
+def _calibration(
+    loaded: LoadedTaskSet, owners: Sequence[str], frozen: dg.AssetsDefinition, tasks: dg.StaticPartitionsDefinition
+) -> dg.AssetsDefinition:
+    key = [PREFIX, loaded.record.name, "calibration"]
+
     @dg.asset(
-        key=[PREFIX, name, "calibration"],
+        key=key,
         group_name=GROUP,
         kinds={"docker", "parquet"},
+        owners=owners,
         partitions_def=tasks,
         deps=[frozen],
         backfill_policy=dg.BackfillPolicy.multi_run(CALIBRATION_BATCH),
@@ -88,7 +105,7 @@ def task_set_assets(folder: Path, *, with_history: bool) -> TaskSetAssets:
         check_specs=[
             dg.AssetCheckSpec(
                 CALIBRATED,
-                asset=[PREFIX, name, "calibration"],
+                asset=key,
                 blocking=True,
                 description="The reference patch resolved three times of three, the empty patch never.",
             )
@@ -96,17 +113,15 @@ def task_set_assets(folder: Path, *, with_history: bool) -> TaskSetAssets:
         description="Each task's reference patch and the empty patch, graded three times by the path of every attempt.",
     )
     def calibration(context: dg.AssetExecutionContext, bench: Bench) -> BatchResults:
-        current = load_task_set(folder)
+        current = load_task_set(loaded.folder)
 
         def work(task_id: str, labels: dict[str, str]) -> PartitionDone:
             rows = calibrate_task(bench, current, task_id, labels)
             if not is_calibrated(rows):
                 seen = ", ".join(f"{row['patch']} {row['repetition']}: {row['verdict']}" for row in rows)
                 raise PartitionFailed(f"{task_id} does not calibrate ({seen})")
-            return PartitionDone(
-                current.record.revision,
-                {"seconds": dg.MetadataValue.float(sum(row["grading_seconds"] for row in rows))},
-            )
+            seconds = sum(row["grading_seconds"] for row in rows)
+            return PartitionDone(current.record.revision, {"seconds": dg.MetadataValue.float(seconds)})
 
         keys = context.partition_keys
         workers = bench.boxes_at_once(map(limits_of, current.tasks.values()))
@@ -114,7 +129,7 @@ def task_set_assets(folder: Path, *, with_history: bool) -> TaskSetAssets:
         yield _calibration_check(bench, current)
         yield from end_batch(context, failed, len(keys))
 
-    return TaskSetAssets(loaded, tasks, frozen, calibration)
+    return calibration
 
 
 def _calibration_check(bench: Workbench, task_set: LoadedTaskSet) -> dg.AssetCheckResult:

@@ -127,8 +127,11 @@ class Workbench:
 
     @cached_property
     def room(self) -> Room:
-        """Holds boxes back while the machine, or the engine's, carries no more. Raises EngineUnavailable."""
-        return Room(self.sandbox.capacity())
+        """Holds boxes back while the machine, or the engine's, carries no more beside those of all runs.
+
+        Raises EngineUnavailable.
+        """
+        return Room(self.workspace.state_dir / "room", self.sandbox.capacity())
 
     def boxes_at_once(self, limits: Iterable[Limits]) -> int:
         """How many boxes run side by side when each may need the most that any of `limits` grants."""

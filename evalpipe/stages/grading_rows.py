@@ -3,7 +3,7 @@
 import datetime as dt
 from typing import Any
 
-from evalpipe.grading import Grading, Judgement, Verdict, grade, verdict_key
+from evalpipe.grading import Grading, Judgement, Verdict, grade, limits_of, verdict_key
 from evalpipe.lake import Row
 from evalpipe.stages.bench import Workbench, frozen_runner, runner_for
 from evalpipe.stages.images import environment_of_task
@@ -28,15 +28,17 @@ GRADING_COLUMNS = (
 
 def grade_patch(bench: Workbench, task: Task, patch: bytes, labels: dict[str, str]) -> dict[str, Any]:
     """Grade `patch` in a fresh box and return the grading columns. Raises SandboxError, EnvironmentNotReady."""
-    grading = grade(
-        bench.sandbox,
-        environment_of_task(bench, task),
-        runner_for(frozen_runner(task)),
-        bench.mirror(task.repository),
-        task,
-        patch,
-        {**labels, "task": task.task_id, "purpose": "grading"},
-    )
+    environment = environment_of_task(bench, task)
+    with bench.room.taken(limits_of(task)):
+        grading = grade(
+            bench.sandbox,
+            environment,
+            runner_for(frozen_runner(task)),
+            bench.mirror(task.repository),
+            task,
+            patch,
+            {**labels, "task": task.task_id, "purpose": "grading"},
+        )
     return grading_row(task, grading, bench.clock())
 
 

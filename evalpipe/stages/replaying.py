@@ -12,7 +12,7 @@ from evalpipe.stages.attempt_story import place_of
 from evalpipe.stages.attempts import make_attempt, prepare_attempt
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.grading_rows import grade_patch
-from evalpipe.stages.model_access import calls_folder, gateway_provider
+from evalpipe.stages.model_access import gateway_provider, recorded_calls
 from evalpipe.stages.sweeps import AgentSweep, SampleKey, open_agent_sweep
 
 _LABELS = {"purpose": "replay"}
@@ -46,7 +46,7 @@ def replay_attempt(bench: Workbench, sweep: SweepConfig, row: Row) -> Replay:
             f"file, the sweep and its task set back to what the manifest says"
         )
     kept = bench.lake.blobs.get(row["patch_sha256"]) if row["patch_sha256"] else b""
-    folder = calls_folder(bench, place_of(row), row["attempt"])
+    folder = recorded_calls(bench, place_of(row), row["attempt"])
     again = _made_again(bench, part, key, folder) if any(folder.glob("*.reply.gz")) else None
     patch = kept if again is None else again.patch or b""
     verdict = None
@@ -60,6 +60,7 @@ def _made_again(bench: Workbench, part: AgentSweep, key: SampleKey, folder: Path
     assert provider is not None  # its bodies were recorded
     prepared = prepare_attempt(bench, part, key)
     with (
+        bench.room.taken(part.limits()),
         Gateway([gateway_provider(bench.workspace.load_provider(provider))]) as gateway,
         gateway.open_attempt("replay", provider, replay=folder) as model,
     ):

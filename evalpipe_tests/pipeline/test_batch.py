@@ -15,7 +15,7 @@ import pytest
 from evalpipe.config import Workspace
 from evalpipe.lake import DiskFullError
 from evalpipe.pipeline.batch import BatchResults, PartitionDone, PartitionFailed, end_batch, run_batch
-from evalpipe.sandbox import Box, DiskFull, EngineUnavailable, Interrupted, Limits, SandboxFacts
+from evalpipe.sandbox import Box, Capacity, DiskFull, EngineUnavailable, Interrupted, Limits, SandboxFacts
 from evalpipe.stages.bench import Workbench
 
 KEYS = [f"k{number}" for number in range(8)]
@@ -44,6 +44,9 @@ class FakeSandbox:
 
     def reap(self, alive_owners: object) -> int:
         return 0
+
+    def capacity(self) -> Capacity:
+        return Capacity(2, 1024**3)
 
     def describe(self) -> SandboxFacts:
         if not self.alive:

@@ -165,7 +165,7 @@ def test_the_rerun_goes_from_the_calibration_to_the_report(
     assert isinstance(after_grades, dg.RunRequest)
     report = definitions.resolve_job_def("small__report").execute_in_process(instance=instance)
     assert report.success
-    _digest_of_inputs_is_recorded(instance)
+    _the_reports_tell_their_inputs_and_their_numbers(instance)
 
 
 def _all_materialized(instance: dg.DagsterInstance, stage: str) -> None:
@@ -181,13 +181,18 @@ def _all_materialized(instance: dg.DagsterInstance, stage: str) -> None:
             assert (materialization.tags or {})["dagster/data_version"]
 
 
-def _digest_of_inputs_is_recorded(instance: dg.DagsterInstance) -> None:
+def _the_reports_tell_their_inputs_and_their_numbers(instance: dg.DagsterInstance) -> None:
     event = instance.get_latest_materialization_event(dg.AssetKey(["small", "evaluation_report"]))
     assert event is not None
     materialization = event.asset_materialization
     assert materialization is not None
     assert materialization.metadata["inputs"].value == (materialization.tags or {})["dagster/data_version"]
     assert "scoreboard" in materialization.metadata
+    compared = instance.get_latest_materialization_event(dg.AssetKey(["small", "agent_comparison"]))
+    assert compared is not None
+    assert compared.asset_materialization is not None
+    # The pair is half and empty, and half solves one of two tasks.
+    assert compared.asset_materialization.metadata["difference_empty_minus_half_original"].value == -0.5
 
 
 def _evaluate(
@@ -221,17 +226,19 @@ def test_passes_are_asked_for_when_their_day_has_come(
     for row, minutes in zip(kept[:2], (0, 2), strict=True):
         now = dt.datetime(2026, 5, 1, 23, 59, tzinfo=dt.UTC) + dt.timedelta(minutes=minutes)
         validate_candidate(bench, config, row, ValidationPass.FIRST, same_day=False, labels={})
-    first_passes, first = _asked_for(definitions, bench, instance)
+    first_passes, first, not_wanted = _asked_for(definitions, bench, instance)
+    # Stress passes that are not wanted, to be told to Dagster: nothing is then missing of what is done.
+    assert not_wanted.tags.items() >= {RANGE_START: f"{keys[0]}|stress", RANGE_END: f"{keys[1]}|stress"}.items()
     assert first_passes.tags.items() >= {RANGE_START: f"{keys[0]}|first", RANGE_END: f"{keys[-1]}|first"}.items()
     assert first.tags.items() >= {RANGE_START: f"{keys[0]}|second", RANGE_END: f"{keys[0]}|second"}.items()
     now += dt.timedelta(days=1)
-    _, both = _asked_for(definitions, bench, instance)
+    _, both, _ = _asked_for(definitions, bench, instance)
     assert both.tags.items() >= {RANGE_START: f"{keys[0]}|second", RANGE_END: f"{keys[1]}|second"}.items()
     assert both.run_key != first.run_key
 
     validated = definitions.resolve_job_def("validate").execute_in_process(instance=instance, tags=both.tags)
     assert validated.success
-    (left,) = _asked_for(definitions, bench, instance)
+    left, _ = _asked_for(definitions, bench, instance)
     assert left.tags[RANGE_START].endswith("|first")
     judge = _evaluate(definitions.get_repository_def(), "judge_after_validation", instance, validated)
     assert isinstance(judge, Iterator)

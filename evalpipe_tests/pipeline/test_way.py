@@ -7,6 +7,7 @@ import dagster as dg
 import pytest
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
+from evalpipe.pipeline.partitions import CANDIDATES
 from evalpipe_tests.pipeline.stations import Walk
 from evalpipe_tests.pipeline.workspaces import TinyWorkspace
 
@@ -50,16 +51,22 @@ def test_validate_answers_with_the_classes(frozen: Walk) -> None:
     }
 
 
-def test_the_check_of_a_calibration_is_made_in_its_own_run(
+def test_dagster_knows_of_a_finished_validation_and_of_the_check_of_a_calibration(
     copied: Callable[[Walk], TinyWorkspace], begun: Walk
 ) -> None:
-    """A check beside the asset would be skipped: an asset that logs its own events has no output."""
+    """No pass is missing, not even stress passes that are not wanted. The check is made in the calibration's own run:
+    one beside the asset would be skipped, since an asset that logs its own events has no output.
+    """
     tiny = copied(begun)
     key = dg.AssetCheckKey(dg.AssetKey(["task_sets", "tiny", "calibration"]), "reference_resolved_and_empty_not")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EVALPIPE_STATE_DIR", str(tiny.root / "data/state"))
         with dg.DagsterInstance.from_config(str(tiny.root)) as instance:
             found = instance.event_log_storage.get_latest_asset_check_execution_by_key([key])
+            passes = instance.get_materialized_partitions(dg.AssetKey("validation_runs"))
+            candidates = instance.get_dynamic_partitions(str(CANDIDATES.name))
+    assert len(candidates) == 3
+    assert passes == {f"{name}|{one}" for name in candidates for one in ("first", "second", "stress")}
     assert found[key].status is AssetCheckExecutionRecordStatus.SUCCEEDED
 
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
+import subprocess
+import sys
+import tempfile
 import threading
+import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalpipe.sandbox import Capacity, DockerSandbox, Limits, ProcessSandbox, Room
+from evalpipe.sandbox import Capacity, DockerSandbox, Interrupted, Limits, ProcessSandbox, Room
 from evalpipe.sandbox.room import capacity_of_engine, memory_facts
 
 GIB = 1024**3
@@ -35,14 +44,17 @@ def test_the_scarcer_of_processors_and_memory_decides(cpus: int, memory: int, of
     assert Capacity(cpus, memory).boxes(of_box) == expected
 
 
-@given(st.lists(st.tuples(st.sampled_from([0.5, 1, 2, 9]), st.integers(1, 6)), min_size=1, max_size=30))
+@settings(max_examples=10, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from([0.5, 1, 2, 9]), st.integers(1, 6)), min_size=1, max_size=12))
 def test_never_more_runs_than_there_is_room_for(boxes: list[tuple[float, int]]) -> None:
-    room, lock = Room(Capacity(4, 8 * GIB)), threading.Lock()
+    lock = threading.Lock()
     running: list[Limits] = []
 
-    def run(box: tuple[float, int]) -> None:
+    def run(numbered: tuple[int, tuple[float, int]]) -> None:
+        number, box = numbered
         mine = limits(box[0], box[1] * GIB)
-        with room.taken(mine):
+        # Rooms over one folder are to each other as processes are.
+        with rooms[number % 2].taken(mine):
             with lock:
                 running.append(mine)
                 alone = len(running) == 1
@@ -51,12 +63,97 @@ def test_never_more_runs_than_there_is_room_for(boxes: list[tuple[float, int]]) 
             with lock:
                 running.remove(mine)
 
-    with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(run, boxes)) == [None] * len(boxes)
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(8) as pool:
+        rooms = [Room(Path(folder), Capacity(4, 8 * GIB)) for _ in range(2)]
+        assert list(pool.map(run, enumerate(boxes))) == [None] * len(boxes)
+        assert [path.name for path in Path(folder).rglob("* *")] == []
 
 
-def test_a_place_is_given_back_after_a_failure() -> None:
-    room = Room(Capacity(1, GIB))
+_HOLDER = """
+import sys, time
+from pathlib import Path
+from evalpipe.sandbox import Capacity, Limits, Room
+
+cpus = float(sys.argv[2])
+with Room(Path(sys.argv[1]), Capacity(4, 8 << 30)).taken(Limits(1, memory_bytes=6 << 30, cpus=cpus)):
+    print("inside", flush=True)
+    time.sleep(600)
+"""
+
+
+@contextmanager
+def held_by_a_process(folder: Path, cpus: float) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds a place of so many of 4 processors and 6 of 8 GiB."""
+    command = [sys.executable, "-c", _HOLDER, str(folder), str(cpus)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "inside\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_boxes_of_other_processes_count_and_a_killed_one_has_none(tmp_path: Path) -> None:
+    entered = threading.Event()
+
+    def enter(room: Room, needs: Limits) -> None:
+        with room.taken(needs):
+            entered.set()
+
+    with held_by_a_process(tmp_path, cpus=3) as process:
+        # What is free now that the other's boxes run is less than the two have together.
+        room = Room(tmp_path, Capacity(4, 2 * GIB))
+        assert room.capacity == Capacity(4, 8 * GIB)
+        enter(room, limits(1))
+        assert entered.is_set()
+        entered.clear()
+        waiting = threading.Thread(target=enter, args=(room, limits(2)))
+        waiting.start()
+        assert not entered.wait(0.5)
+        os.kill(process.pid, signal.SIGKILL)
+        assert entered.wait(10)
+        waiting.join()
+    assert Room(tmp_path, Capacity(4, 2 * GIB)).capacity == Capacity(4, 2 * GIB)
+
+
+def test_a_large_box_is_not_passed_by_small_ones_for_ever(tmp_path: Path) -> None:
+    rooms = [Room(tmp_path, Capacity(4, 8 * GIB)) for _ in range(2)]
+    order: list[str] = []
+
+    def enter(room: Room, name: str, cpus: float) -> None:
+        with room.taken(limits(cpus)):
+            order.append(name)
+
+    with rooms[0].taken(limits(2)):
+        large = threading.Thread(target=enter, args=(rooms[1], "large", 4))
+        large.start()
+        while not list(tmp_path.glob("waiting/*")):
+            time.sleep(0.01)
+        small = threading.Thread(target=enter, args=(rooms[0], "small", 1))
+        small.start()
+        while len(list(tmp_path.glob("waiting/*"))) < 2:
+            time.sleep(0.01)
+        assert order == []
+    large.join(10)
+    small.join(10)
+    assert order == ["large", "small"]
+
+
+def test_who_waits_is_sent_away_when_the_room_closes_and_later_ones_may_come(tmp_path: Path) -> None:
+    room = Room(tmp_path, Capacity(1, GIB))
+    with room.taken(limits(1)), ThreadPoolExecutor(2) as pool:
+        waiting = [pool.submit(room.taken(limits(1)).__enter__) for _ in range(2)]
+        with room.closed():
+            for one in waiting:
+                with pytest.raises(Interrupted):
+                    one.result(10)
+    with room.taken(limits(1)):
+        assert len(list(tmp_path.glob("running/*"))) == 1
+
+
+def test_a_place_is_given_back_after_a_failure(tmp_path: Path) -> None:
+    room = Room(tmp_path, Capacity(1, GIB))
     for _ in range(2):
         with pytest.raises(KeyError), room.taken(limits(1)):
             raise KeyError

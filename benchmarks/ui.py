@@ -22,7 +22,7 @@ from evalpipe.lake import write_atomically
 from evalpipe.pipeline.driver import initialise_instance
 from evalpipe.pipeline.jobs import dagster_name
 from evalpipe.tasks import freeze
-from evalpipe_tests.pipeline.workspaces import Gate, TinyWorkspace
+from evalpipe_tests.pipeline.workspaces import TinyWorkspace
 from evalpipe_tests.reports.browser import Browser
 from evalpipe_tests.tasks.records import with_patches
 from evalpipe_tests.ui.dagster_ui import serving
@@ -46,7 +46,7 @@ def make_workspace(root: Path, agents: int, tasks: int, samples: int) -> TinyWor
     write_workspace(root)
     for example in root.glob("data/*/*.yaml"):
         example.unlink()
-    tiny = TinyWorkspace(root.resolve(), {"EVALPIPE_SANDBOX": "process"}, Gate(root / "gate"))
+    tiny = TinyWorkspace(root.resolve(), {"EVALPIPE_SANDBOX": "process"})
     if not agents:
         return tiny
     records = [with_patches(task_id=f"shop-{number}-0123456789", number=number) for number in range(1, tasks + 1)]

@@ -146,7 +146,7 @@ class Workspace:
                 continue
             path = self.agents_dir / f"{name}.yaml"
             if path.exists():
-                message = f"{name!r} has errors of its own in {self.shown(path)}, which `evalpipe doctor` lists"
+                message = f"{name!r} has errors of its own in {self.shown(path)}: see `evalpipe doctor`"
             else:
                 hint = did_you_mean(name, known) or f"; the agents are: {listed(sorted(known))}"
                 message = f"there is no agent {name!r} in {self.shown(self.agents_dir)}{hint}"
@@ -175,7 +175,7 @@ class Workspace:
             hint = did_you_mean(agent.provider, providers.items) or f"; write {self.shown(path)}"
             message = f"there is no provider {agent.provider!r} in {self.shown(self.providers_dir)}{hint}"
             if path.exists():
-                message = f"{agent.provider!r} has errors of its own in {self.shown(path)}, which `evalpipe doctor` lists"
+                message = f"{agent.provider!r} has errors of its own in {self.shown(path)}: see `evalpipe doctor`"
         elif wanted and not wanted & set(provider.forms):
             message = (
                 f"{agent.adapter} speaks {listed(sorted(wanted))}, and {provider.name} has {listed(provider.forms)}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from evalpipe.manifest import describe_differences, differences
 from evalpipe.reports import wording
-from evalpipe.reports.comparisons import AGENT_ITSELF, RUN_ITSELF, Comparison
+from evalpipe.reports.comparisons import RUN_ITSELF, Comparison, conditions_that_differ
 from evalpipe.reports.findings import why_no_result
 from evalpipe.reports.records import Prices, SweepResults
 from evalpipe.reports.samples import Samples, collect_samples
@@ -193,7 +193,8 @@ def _footnotes(first: Side, second: Side) -> tuple[str, ...]:
         if side.manifest is None:
             return (f"{wording.plain(side.label)} has no manifest: its settings are unknown",)
     # An agent that is compared with itself over time is told of in full: its own changes are what may explain it.
-    ignore = RUN_ITSELF if first.agent == second.agent else AGENT_ITSELF
-    found = differences(dict(first.manifest or {}), dict(second.manifest or {}), ignore=ignore)
+    left, right = dict(first.manifest or {}), dict(second.manifest or {})
+    same = first.agent == second.agent
+    found = differences(left, right, ignore=RUN_ITSELF) if same else conditions_that_differ(left, right)
     lines = describe_differences(found, wording.plain(first.label), wording.plain(second.label))
     return tuple(wording.plain(line, 400) for line in lines)

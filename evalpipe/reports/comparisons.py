@@ -1,12 +1,13 @@
 """Pairwise comparisons that the sweep fixed beforehand, judged by Holm inside that one family."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from evalpipe.manifest import describe_differences, differences
+from evalpipe.manifest import MISSING, Difference, describe_differences, differences
 from evalpipe.reports import wording
 from evalpipe.reports.findings import Caution, Finding
-from evalpipe.reports.records import AgentInfo, SweepResults
+from evalpipe.reports.records import SweepResults
 from evalpipe.reports.samples import Samples
 from evalpipe.stats.multiple import LEVEL, holm
 from evalpipe.stats.paired import PairedComparison, compare_paired
@@ -30,6 +31,8 @@ AGENT_ITSELF = (
     "program",
     "provider_url",
 )
+# Conditions of agents that are watched while they run.
+_WATCHED = ("environment.silence_s", "environment.count_rate_limit_waits")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +97,42 @@ def compare_agents(results: SweepResults, samples: Samples) -> tuple[Comparison,
     )
 
 
+class ConditionsDiffer(NamedTuple):
+    """Where the manifests of two agents differ beyond the agents themselves: how the two were treated."""
+
+    first: str
+    second: str
+    found: list[Difference]
+
+    def lines(self, shown: Callable[[str], str] = str) -> list[str]:
+        """A line for each difference, with the agents' names as `shown` gives them."""
+        return describe_differences(self.found, shown(self.first), shown(self.second))
+
+
+def differing_conditions(manifests: Mapping[str, Mapping[str, Any]]) -> list[ConditionsDiffer]:
+    """Compare the manifests of a sweep's agents in one prompt mode, by the agents' names: each with the same one.
+
+    That is the first whose manifest has every condition: where nothing of an agent's own runs, nothing is watched.
+    """
+    first = next((name for name, one in manifests.items() if "silence_s" in one["environment"]), next(iter(manifests)))
+    return [
+        ConditionsDiffer(first, name, conditions_that_differ(manifests[first], manifest))
+        for name, manifest in manifests.items()
+        if name != first
+    ]
+
+
+def conditions_that_differ(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Difference]:
+    """Where the manifests of two agents differ beyond the agents themselves; not in how both are watched, if one is."""
+    return [
+        found
+        for found in differences(dict(first), dict(second), ignore=AGENT_ITSELF)
+        if found.path not in _WATCHED or MISSING not in (found.left, found.right)
+    ]
+
+
 def manifest_findings(results: SweepResults) -> tuple[Finding, ...]:
-    """Return every difference of the shown manifests beyond the agent itself, against the first contender.
+    """Return every difference of the contenders' manifests beyond the agents themselves.
 
     Manifests differ between prompt modes by design; agents are compared inside a mode.
     """
@@ -106,22 +143,12 @@ def manifest_findings(results: SweepResults) -> tuple[Finding, ...]:
             if (agent.name, mode) not in results.manifests:
                 text = f"{wording.plain(agent.name)} ({wording.plain(mode)}) has no manifest: its settings are unknown"
                 found.append(Finding(Caution.NO_MANIFEST, text))
-        with_manifest = [agent for agent in shown if (agent.name, mode) in results.manifests]
-        found += [
-            finding
-            for agent in with_manifest[1:]
-            for finding in _differences(with_manifest[0], agent, mode, results.manifests)
-        ]
+        names = [agent.name for agent in shown if (agent.name, mode) in results.manifests]
+        if names:
+            differ = differing_conditions({name: results.manifests[name, mode] for name in names})
+            lines = [line for one in differ for line in one.lines(wording.plain)]
+            found += [
+                Finding(Caution.MANIFESTS_DIFFER, f"run under different conditions: {wording.plain(line, 400)}")
+                for line in lines
+            ]
     return tuple(found)
-
-
-def _differences(
-    first: AgentInfo, second: AgentInfo, mode: str, manifests: Mapping[tuple[str, str], Mapping[str, object]]
-) -> list[Finding]:
-    left, right = dict(manifests[first.name, mode]), dict(manifests[second.name, mode])
-    left_name, right_name = wording.plain(first.name), wording.plain(second.name)
-    found = differences(left, right, ignore=AGENT_ITSELF)
-    return [
-        Finding(Caution.MANIFESTS_DIFFER, f"run under different conditions: {wording.plain(line, 400)}")
-        for line in describe_differences(found, left_name, right_name)
-    ]

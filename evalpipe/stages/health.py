@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from evalpipe.agents import HistoryKind, InstanceUnproven
 from evalpipe.config import SweepConfig
 from evalpipe.history import HistoryError
-from evalpipe.manifest import describe_differences, differences
 from evalpipe.reports import SweepResults
-from evalpipe.reports.comparisons import AGENT_ITSELF
+from evalpipe.reports.comparisons import differing_conditions
 from evalpipe.reports.samples import Samples
 from evalpipe.reports.signals import task_signals
 from evalpipe.stages.bench import Workbench
@@ -34,8 +33,6 @@ LEAST_INFORMATIVE = 0.5
 
 _CONDITIONS = ("task_set", "environment")
 _HARMLESS = ("environment.engine_version",)
-# What an agent's program is, beside the fields of the agent.
-_PROGRAM = ("program", "agent_images")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +132,10 @@ def manifests_agree(results: SweepResults) -> Health:
     lines: list[str] = []
     severe = False
     for mode in results.modes:
-        shown = [agent.name for agent in results.agents if (agent.name, mode) in results.manifests]
-        for name in shown[1:]:
-            pair = [dict(results.manifests[one, mode]) for one in (shown[0], name)]
-            found = differences(*pair, ignore=(*AGENT_ITSELF, *_PROGRAM))
-            lines += [f"{mode}: {line}" for line in describe_differences(found, shown[0], name)]
-            severe |= any(one.path.startswith(_CONDITIONS) and one.path not in _HARMLESS for one in found)
+        names = [agent.name for agent in results.agents if (agent.name, mode) in results.manifests]
+        for differ in differing_conditions({name: results.manifests[name, mode] for name in names}) if names else ():
+            lines += [f"{mode}: {line}" for line in differ.lines()]
+            severe |= any(one.path.startswith(_CONDITIONS) and one.path not in _HARMLESS for one in differ.found)
     text = "\n".join(lines) or "all agents ran under the same conditions"
     return Health(not lines, text, severe=severe, numbers={"differences": len(lines)})
 

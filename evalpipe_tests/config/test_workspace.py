@@ -190,7 +190,8 @@ def test_references_that_lead_nowhere_are_found(tmp_path: Path) -> None:
     )
     assert _texts([*workspace.check_references()]) == [
         "data/sweeps/q.yaml:4: agents[1]: there is no agent 'emptyy' in data/agents; did you mean 'empty'?",
-        "data/sweeps/q.yaml:5: agents[2]: 'broken' has errors of its own in data/agents/broken.yaml, which `evalpipe doctor` lists",
+        "data/sweeps/q.yaml:5: agents[2]: 'broken' has errors of its own in data/agents/broken.yaml: "
+        "see `evalpipe doctor`",
         "data/sweeps/q.yaml:6: agents[3]: there is no agent 'zzz' in data/agents; the agents are: empty, replay",
         f"data/repos/shop.yaml:4: issues: there is no {workspace.root}/data/issues.jsonl; "
         f"give a path from {workspace.root}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -86,6 +87,15 @@ def test_a_part_is_run_and_each_attempt_can_be_looked_at_and_made_again(
     ]
     assert len(server.seen) == 2 * 4
     assert len(rows_of(tiny)) == 4
+    # Beside the agents that evalpipe itself plays, which nobody watches: all in one report.
+    tiny.change("data/sweeps/small.yaml", "[asking]", "[reference, empty, asking]")
+    for step in ("run", "grade"):
+        tiny.succeed(step, "small", variables=KEY)
+    report = tiny.succeed("report", "small").out
+    assert re.search(r"^asking +0/4 samples of 2 tasks", report, re.MULTILINE), report
+    assert "no results" not in report
+    assert "different conditions" not in report
+    assert len(server.seen) == 2 * 4
     nothing = tiny.call("attempts", "show", "small.asking.x")
     assert (nothing.code, "there is no attempt small.asking.x" in nothing.err) == (1, True)
 

@@ -139,6 +139,25 @@ def test_other_agents_and_their_programs_are_no_difference() -> None:
     assert check_manifests(found).passed
 
 
+def test_agents_of_which_nothing_runs_are_not_watched_and_the_others_alike() -> None:
+    """The reference beside real agents; of these one may not have had another limit than the other."""
+    conditions: list[dict[str, Any]] = [{}, {"silence_s": 600}, {"silence_s": 600}]
+    names = ("one", "two", "three")
+
+    def check() -> Health:
+        found = {
+            (name, "original"): manifest(name, images={"sha256:1": 5}, **changes)
+            for name, changes in zip(names, conditions, strict=True)
+        }
+        return manifests_agree(SweepBuilder({name: [4] for name in names}, changes={"manifests": found}).build())
+
+    assert check().passed
+    conditions[2]["silence_s"] = 60
+    found = check()
+    assert (found.passed, found.severe) == (False, True)
+    assert found.text == "original: environment.silence_s: 600 (two), 60 (three)"
+
+
 def test_a_sandbox_that_was_not_probed_fails() -> None:
     probed = manifests()
     for one in probed.values():

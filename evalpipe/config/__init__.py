@@ -3,6 +3,7 @@
 from evalpipe.config.added_task import TASK_FILE, AddedTaskConfig, load_added_task
 from evalpipe.config.agent import PROGRAM_FORMS, AgentConfig, RetryPolicy
 from evalpipe.config.forge import ForgeConfig
+from evalpipe.config.lake import LakeConfig, load_lake
 from evalpipe.config.network import MachineNetwork, NetworkConfig, machine_network
 from evalpipe.config.problems import ConfigError, Problem
 from evalpipe.config.provider import ProviderConfig
@@ -28,6 +29,7 @@ __all__ = [
     "ConfigError",
     "EnvironmentConfig",
     "ForgeConfig",
+    "LakeConfig",
     "LimitsConfig",
     "LoadedConfigs",
     "MachineNetwork",
@@ -45,6 +47,7 @@ __all__ = [
     "digest",
     "find_workspace",
     "load_added_task",
+    "load_lake",
     "machine_network",
     "resolve_base_image",
 ]

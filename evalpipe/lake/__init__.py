@@ -1,4 +1,4 @@
-"""The lake: Parquet schemas, tables and blobs. The only folder that writes them."""
+"""The lake: Parquet schemas, tables and blobs, on disk or in an object store. The only folder that writes them."""
 
 from evalpipe.lake.blobs import BlobError, BlobStore
 from evalpipe.lake.files import DiskFullError, write_atomically
@@ -13,11 +13,13 @@ from evalpipe.lake.inspection import (
     table_files,
     unfinished_writes,
 )
+from evalpipe.lake.object_store import EXTRAS, StoreError, StoreFault
 from evalpipe.lake.schemas import SCHEMAS
 from evalpipe.lake.spool import Spool
 from evalpipe.lake.tables import Lake, LakeError, Row, arrow_table
 
 __all__ = [
+    "EXTRAS",
     "SCHEMAS",
     "BlobError",
     "BlobStore",
@@ -28,6 +30,8 @@ __all__ = [
     "LakeFaultKind",
     "Row",
     "Spool",
+    "StoreError",
+    "StoreFault",
     "TableNames",
     "arrow_table",
     "blob_files",

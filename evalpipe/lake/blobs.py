@@ -2,21 +2,22 @@
 
 import hashlib
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 
-from evalpipe.lake.files import write_atomically
+from evalpipe.lake.folder import LakeFolder
 
 
 class BlobError(Exception):
     """A blob is missing or does not have the content that its name promises."""
 
 
-@dataclass(frozen=True, slots=True)
 class BlobStore:
-    """Content-addressed files below `root`, named by the hex SHA-256 of their bytes."""
+    """Content-addressed files below `root`, a part of the lake in `folder`, named by the hex SHA-256 of their bytes."""
 
-    root: Path
+    def __init__(self, root: Path, folder: LakeFolder | None = None) -> None:
+        self.root = root
+        self._folder = folder or LakeFolder(root)
 
     def path(self, digest: str) -> Path:
         """The file of a blob. Raises BlobError for what is no digest."""
@@ -36,14 +37,20 @@ class BlobStore:
         except FileNotFoundError:
             known = False
         if known:
-            path.touch()  # it is in use from now on, and its age is what trimming goes by
+            self._folder.touch(path)  # its age is what trimming goes by
         else:
-            write_atomically(path, data)
+            with self._folder.writing(path) as file:
+                file.write(data)
         return digest
 
+    def fetch(self, digests: Iterable[str]) -> None:
+        """Have these blobs here, where the lake has them, by few requests. Raises StoreError."""
+        self._folder.get([self.path(digest) for digest in digests])
+
     def get(self, digest: str) -> bytes:
-        """Return the bytes of `digest`. Raises BlobError when they are missing or were changed."""
+        """Return the bytes of `digest`. Raises BlobError when they are missing or were changed, and StoreError."""
         path = self.path(digest)
+        self._folder.get([path])
         try:
             data = path.read_bytes()
         except FileNotFoundError as error:

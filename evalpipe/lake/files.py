@@ -19,6 +19,22 @@ def write_atomically(path: Path, data: bytes) -> None:
         file.write(data)
 
 
+def write_for_now(path: Path, data: bytes) -> None:
+    """Write `data` to `path`, so that a reader sees the old file or the new one; a power cut can take it away again.
+
+    For what can be had again. Raises DiskFullError.
+    """
+    temporary = _temporary(path)
+    with naming_a_full_disk(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            temporary.write_bytes(data)
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
 @contextmanager
 def writing_atomically(path: Path) -> Iterator[BinaryIO]:
     """Open a file to write that becomes `path` at the end: a reader, or a crash, sees the old file or the new one.
@@ -27,7 +43,7 @@ def writing_atomically(path: Path) -> Iterator[BinaryIO]:
     process that is killed in the middle can leave a file `.<name>.….tmp`, which nothing reads. Raises
     DiskFullError when there is no room, and leaves no half file behind.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    temporary = _temporary(path)
     with naming_a_full_disk(path):
         make_folder(path.parent)
         try:
@@ -61,6 +77,10 @@ def naming_a_full_disk(path: Path) -> Iterator[None]:
                 error.errno, f"no room to write {path}: free some space on that disk and run the same again"
             ) from error
         raise
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
 
 
 def _flush_folder(folder: Path) -> None:

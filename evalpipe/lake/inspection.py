@@ -10,14 +10,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from evalpipe.lake.object_store import StoreError, StoreFault
 from evalpipe.lake.schemas import SCHEMAS
-from evalpipe.lake.tables import Lake, LakeError, read_file
+from evalpipe.lake.tables import OTHER_FOLDERS, Lake, LakeError, read_file
 
 BLOB_COLUMNS = frozenset({"patch_sha256", "transcript_sha256", "trajectory_sha256"})
 """Columns that name blobs, in whichever table they are."""
 
 _DIGEST = re.compile("[0-9a-f]{64}")
-_OTHER_FOLDERS = ("blobs", "manifests", "reports")
 _PIECE = 1 << 20
 
 
@@ -49,18 +49,20 @@ class TableNames:
 
 
 def table_files(lake: Lake) -> list[tuple[str, Path]]:
-    """Every partition of every table, as its table and its file."""
+    """Every partition of every table, as its table and its file. Raises StoreError."""
+    for table in SCHEMAS:
+        lake.folder.look(lake.root / table)
     return [(table, path) for table in SCHEMAS for path in sorted((lake.root / table).rglob("[!.]*.parquet"))]
 
 
 def blob_files(lake: Lake) -> list[Path]:
-    """Every file among the blobs but writes that did not end."""
-    return sorted(path for path in lake.blobs.root.rglob("[!.]*") if path.is_file())
+    """Every file among the blobs but writes that did not end. Raises StoreError."""
+    return sorted(lake.folder.files(lake.blobs.root))
 
 
 def unfinished_writes(lake: Lake) -> list[Path]:
     """Files of writes that were killed in the middle; nothing reads them, and one may belong to a write that runs."""
-    folders = (lake.root / name for name in (*SCHEMAS, *_OTHER_FOLDERS))
+    folders = (lake.root / name for name in (*SCHEMAS, *OTHER_FOLDERS))
     return sorted(path for folder in folders for path in folder.rglob(".*.tmp") if path.is_file())
 
 
@@ -88,24 +90,35 @@ def _texts(rows: pa.Table, column: "pa.Field[pa.DataType]") -> set[str]:
     return set()
 
 
-def inspect_blob(path: Path) -> LakeFault | None:
-    """Whether a file among the blobs holds what its name promises."""
+def inspect_blob(lake: Lake, path: Path) -> LakeFault | None:
+    """Whether a file among the blobs holds what its name promises. Raises StoreError."""
     if not _DIGEST.fullmatch(path.name):
         return LakeFault(LakeFaultKind.STRAY_FILE, path, f"{path} is no blob: move it out of the lake")
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while piece := file.read(_PIECE):
-            digest.update(piece)
-    if digest.hexdigest() == path.name:
+    if _sha256(lake, path) == path.name:
         return None
     text = f"{path} was changed after it was written: restore it from a backup"
     return LakeFault(LakeFaultKind.CHANGED_BLOB, path, text)
 
 
+def _sha256(lake: Lake, path: Path) -> str | None:
+    """The digest of a file; None when the store knows itself that it is damaged."""
+    digest = hashlib.sha256()
+    try:
+        with lake.folder.pieces(path) as file:
+            while piece := file.read(_PIECE):
+                digest.update(piece)
+    except StoreError as error:
+        if error.fault is not StoreFault.DAMAGED:
+            raise
+        return None
+    return digest.hexdigest()
+
+
 def missing_blobs(lake: Lake, names: TableNames) -> Iterator[LakeFault]:
-    """The blobs that rows name and that are not there."""
+    """The blobs that rows name and that are not there. Raises StoreError."""
+    there = lake.folder.files(lake.blobs.root)
     for digest in sorted(names.blobs):
         path = lake.blobs.path(digest)
-        if not path.exists():
+        if path not in there:
             text = f"{path} is missing, and rows name it: restore it from a backup"
             yield LakeFault(LakeFaultKind.MISSING_BLOB, path, text)

@@ -5,7 +5,6 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,25 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evalpipe.lake.blobs import BlobStore
-from evalpipe.lake.files import make_folder, naming_a_full_disk, writing_atomically
+from evalpipe.lake.files import make_folder, naming_a_full_disk
+from evalpipe.lake.folder import LakeFolder
+from evalpipe.lake.object_store import ObjectStore
 from evalpipe.lake.schemas import SCHEMAS
 from evalpipe.lake.together import read_together
+from evalpipe.lake.working_copy import WorkingCopy
 
 Row = Mapping[str, Any]
 
 _ROWS_OF_CHUNK = 2048
+
+LOCAL_TABLES = frozenset({"suite_runs"})
+"""What a pass has so far, until it is whole: it stays on the machine that runs it."""
+
+OTHER_FOLDERS = ("blobs", "manifests", "reports", "calls")
+"""What the lake has beside its tables."""
+
+# With the years they have many partitions, of which a command reads those of one sweep or task set.
+_READ_BY_FIRST_PART = frozenset({"agent_runs", "graded_results", "calibration", "probes"})
 
 # A name with a dot in front is never read: it belongs to a write that did not end.
 _PARTITION = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,119}")
@@ -29,15 +40,16 @@ class LakeError(Exception):
     """Rows, or a file of the lake, are not what their table declares."""
 
 
-@dataclass(frozen=True, slots=True)
 class Lake:
-    """The folder that the pipeline writes: `<root>/<table>/<part>/…/<part>.parquet`, blobs beside."""
+    """What the pipeline writes: `<root>/<table>/<part>/…/<part>.parquet`, blobs and some other folders beside.
 
-    root: Path
+    It lies in the folder `root`; with a `url` in the object store there, and `root` has a copy of it.
+    """
 
-    @property
-    def blobs(self) -> BlobStore:
-        return BlobStore(self.root / "blobs")
+    def __init__(self, root: Path, url: str | None = None) -> None:
+        self.root = root
+        self.folder = LakeFolder(root) if url is None else WorkingCopy(root, ObjectStore(url), LOCAL_TABLES)
+        self.blobs = BlobStore(root / "blobs", self.folder)
 
     def path(self, table: str, *parts: str) -> Path:
         """The file of the partition `parts` of `table`; parts are slugs, the last names the file.
@@ -60,7 +72,7 @@ class Lake:
         """The same from Arrow tables of the declared schema, one after the other, so that memory holds one of them."""
         path = self.path(table, *parts)
         with (
-            writing_atomically(path) as file,
+            self.folder.writing(path) as file,
             pq.ParquetWriter(file, SCHEMAS[table], compression="zstd", write_page_checksum=True) as writer,
         ):
             for chunk in chunks:
@@ -68,21 +80,32 @@ class Lake:
         return path
 
     def has(self, table: str, *parts: str) -> bool:
+        """Whether a partition is there. Raises StoreError, as all that reads, when the store does not answer."""
+        self._look(table, parts[:-1])
         return self.path(table, *parts).exists()
 
     def remove(self, table: str, *prefix: str) -> None:
-        """Remove every partition of `table` below the folder `prefix`."""
-        shutil.rmtree(self._folder(table, *prefix), ignore_errors=True)
+        """Remove every partition of `table` below the folder `prefix`. Raises StoreError."""
+        folder = self._folder(table, *prefix)
+        for path in self.folder.files(folder):
+            self.folder.remove(path)
+        shutil.rmtree(folder, ignore_errors=True)
 
     def has_any(self, table: str, *prefix: str) -> bool:
         """Whether `table` has a partition below the folder `prefix`."""
+        self._look(table, prefix)
         return any(True for _ in self._folder(table, *prefix).rglob("[!.]*.parquet"))
+
+    def folders(self, table: str) -> list[str]:
+        """The first parts of the partitions of `table` that have more than one, sorted. Raises StoreError."""
+        return self.folder.folders(self._folder(table))
 
     def rows(self, table: str, *parts: str) -> list[dict[str, Any]]:
         """Return the rows of one partition as dicts; an absent partition has none.
 
         Raises LakeError when the file is not a Parquet file of the declared schema.
         """
+        self._look(table, parts[:-1])
         path = self.path(table, *parts)
         if not path.exists():
             return []
@@ -94,6 +117,7 @@ class Lake:
 
         An absent partition has none. Raises LakeError as `rows` does.
         """
+        self._look(table, parts[:-1])
         path = self.path(table, *parts)
         if not path.exists():
             return
@@ -110,14 +134,15 @@ class Lake:
 
         Raises LakeError that names the first file which is not a Parquet file of the declared schema.
         """
+        self._look(table, prefix)
         return read_together(self._folder(table, *prefix), SCHEMAS[table], lambda file: read_file(table, file))
 
     @contextmanager
     def locked(self, table: str, *parts: str) -> Iterator[None]:
-        """Hold the partition against every other process of this machine, and every other thread of this one.
+        """Hold the partition against every other process that uses this lake, and every other thread of this one.
 
-        The lock goes with its process, so a killed run never leaves one behind. It keeps two runs from
-        paying for the same attempt.
+        The lock goes with its process, so a killed run never leaves one behind; with its machine it goes after a
+        minute or two. It keeps two runs from paying for the same attempt. Raises StoreError before it is held.
         """
         path = self.path(table, *parts)
         lock = path.with_name(f"{path.name.removesuffix('.parquet')}.lock")
@@ -126,7 +151,33 @@ class Lake:
             file = lock.open("wb")
         with file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+            with self.folder.hold(path):
+                yield
+
+    def write_document(self, data: bytes, *parts: str) -> Path:
+        """Write a file that is no table: `parts` are a folder of `OTHER_FOLDERS`, folders in it and a name.
+
+        Raises DiskFullError.
+        """
+        path = self.root.joinpath(*parts)
+        with self.folder.writing(path) as file:
+            file.write(data)
+        return path
+
+    def documents(self, *parts: str) -> list[Path]:
+        """The files right in a folder that has no table, sorted; `parts` as in `write_document`, without a name."""
+        self.folder.look(self.root.joinpath(*parts))
+        return sorted(self.root.joinpath(*parts).glob("[!.]*"))
+
+    def push(self) -> int:
+        """Put all that lies here and was never in the store there; returns how many files. Raises StoreError.
+
+        So a lake that was on disk moves into a store. What the store has otherwise already waits.
+        """
+        return self.folder.put_all((*SCHEMAS.keys() - LOCAL_TABLES, *OTHER_FOLDERS))
+
+    def _look(self, table: str, parts: Sequence[str]) -> None:
+        self.folder.look(self._folder(table, *(parts[:1] if table in _READ_BY_FIRST_PART else ())))
 
     def _folder(self, table: str, *parts: str) -> Path:
         if table not in SCHEMAS:

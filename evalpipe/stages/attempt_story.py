@@ -8,7 +8,7 @@ from evalpipe.gateway.recording import CALLS
 from evalpipe.lake import Row
 from evalpipe.stages.attempt_tally import dollars
 from evalpipe.stages.bench import Workbench
-from evalpipe.stages.model_access import calls_folder
+from evalpipe.stages.model_access import recorded_calls
 
 _REPORTED = ("input", "output")
 _CALLS_SHOWN, _TRANSCRIPT_SHOWN, _PATCH_SHOWN = 40, 2_000, 8_000
@@ -43,9 +43,9 @@ def list_attempts(bench: Workbench, sweep: str, agent: str | None = None) -> lis
 
 def find_attempt(bench: Workbench, attempt_id: str) -> Row:
     """The attempt of an id. Raises AttemptUnknown."""
-    for folder in sorted((bench.lake.root / "agent_runs").glob("*")):
-        if attempt_id.startswith(f"{folder.name}."):
-            for row in list_attempts(bench, folder.name):
+    for sweep in bench.lake.folders("agent_runs"):
+        if attempt_id.startswith(f"{sweep}."):
+            for row in list_attempts(bench, sweep):
                 if row["attempt_id"] == attempt_id:
                     return row
     raise AttemptUnknown(f"there is no attempt {attempt_id}: `evalpipe attempts list SWEEP` names them all")
@@ -54,7 +54,7 @@ def find_attempt(bench: Workbench, attempt_id: str) -> Row:
 def attempt_story(bench: Workbench, attempt_id: str) -> AttemptStory:
     """All that is kept of an attempt. Raises AttemptUnknown, LakeError."""
     row = find_attempt(bench, attempt_id)
-    journal = calls_folder(bench, place_of(row), row["attempt"]) / CALLS
+    journal = recorded_calls(bench, place_of(row), row["attempt"]) / CALLS
     grades = [one for one in bench.lake.rows("graded_results", *place_of(row)) if one["attempt_id"] == attempt_id]
     blobs = bench.lake.blobs
     return AttemptStory(

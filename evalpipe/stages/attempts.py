@@ -96,8 +96,8 @@ def run_sample(
     agent's `retry_policy.max_attempts`; interrupted attempts and those that the budget stopped do not use these up.
     Every attempt stays in the ledger. `access` is the way to the model of an agent that calls one.
 
-    Raises PromptMissing, EnvironmentNotReady, InstanceUnproven, ProviderError and DiskFullError before anything is
-    paid for.
+    Raises PromptMissing, EnvironmentNotReady, InstanceUnproven, ProviderError, StoreError and DiskFullError before
+    anything is paid for.
     """
     place = agent_sweep.place(key)
     with bench.lake.locked("agent_runs", *place):
@@ -120,6 +120,7 @@ def run_sample(
                 result = make_attempt(bench, agent_sweep, adapter, prepared, mine, model)
                 ended = started | _ended(bench, result, access)
                 bench.lake.write("agent_runs", [*earlier, ended], *place)
+        bench.lake.folder.add(calls_folder(bench, place, started["attempt"]))
         return ended, True
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, Protocol, get_args
 
 from evalpipe.agents import Instances
-from evalpipe.config import ConfigError, Problem, RunnerConfig, Workspace, machine_network
+from evalpipe.config import ConfigError, Problem, RunnerConfig, Workspace, load_lake, machine_network
 from evalpipe.environments import DockerEnvironmentBuilder, EnvironmentBuilder, ProcessEnvironmentBuilder
 from evalpipe.environments.settings import Network, build_settings
 from evalpipe.history import Repository, remove_abandoned_scratch
@@ -72,7 +72,8 @@ class Workbench:
 
     @cached_property
     def lake(self) -> Lake:
-        return Lake(self.workspace.lake_dir)
+        """The lake, in data/lake alone or where data/lake.yaml says. Raises ConfigError."""
+        return Lake(self.workspace.lake_dir, load_lake(self.workspace).url)
 
     @cached_property
     def sandbox(self) -> Sandbox:

@@ -36,6 +36,7 @@ def verify_lake(bench: Workbench) -> LakeReport:
     """Read every file of the lake, and change none."""
     lake = bench.lake
     tables, blobs = table_files(lake), blob_files(lake)
+    lake.folder.look(lake.root / "manifests")
     manifests = sorted((lake.root / "manifests").rglob("[!.]*.json"))
     names = TableNames()
     faults: list[LakeFault] = []
@@ -44,7 +45,7 @@ def verify_lake(bench: Workbench) -> LakeReport:
             faults += _some(inspect_table(table, path, names))
             advance()
         for path in blobs:
-            faults += _some(inspect_blob(path))
+            faults += _some(inspect_blob(lake, path))
             advance()
         for path in manifests:
             faults += _some(_inspect_manifest(path))

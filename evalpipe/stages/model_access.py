@@ -105,8 +105,15 @@ def gateway_provider(config: ProviderConfig) -> Provider:
 
 
 def calls_folder(bench: Workbench, place: tuple[str, ...], attempt: int) -> Path:
-    """Where the journal of an attempt's calls lies, and the bodies where they are kept."""
+    """Where the journal of an attempt's calls is written, and the bodies where they are kept."""
     return bench.lake.root.joinpath("calls", *place, str(attempt))
+
+
+def recorded_calls(bench: Workbench, place: tuple[str, ...], attempt: int) -> Path:
+    """The same of an attempt that has ended, whichever machine made it. Raises StoreError."""
+    folder = calls_folder(bench, place, attempt)
+    bench.lake.folder.look(folder)
+    return folder
 
 
 def usage_columns(evidence: Evidence | None) -> dict[str, Any]:

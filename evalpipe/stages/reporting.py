@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from evalpipe.agents import AttemptOutcome
 from evalpipe.config import AgentConfig, SweepConfig
-from evalpipe.lake import SCHEMAS, BlobError, write_atomically
+from evalpipe.lake import SCHEMAS, BlobError
 from evalpipe.reports import AgentInfo, AgentRole, SweepResults, TaskInfo, html_report
 from evalpipe.reports.forms import report_markdown, table_files
 from evalpipe.reports.records import LeftOutCandidate, Prices
@@ -44,6 +44,7 @@ def gather_results(bench: Workbench, sweep: SweepConfig, agents: dict[str, Agent
     # What the budget stopped was never begun: it is missing, and no fault of anything.
     stopped = pc.equal(rows["outcome"], pa.scalar(AttemptOutcome.BUDGET_STOP.value))
     graded = rows.filter(pc.invert(stopped))
+    bench.lake.blobs.fetch([*_digests(graded, "patch_sha256"), *_digests(graded, "transcript_sha256")])
     patch_lines, lost = _patch_lines(bench, graded)
     public = {config.name for config in bench.workspace.load_repositories().items.values() if config.public}
     return SweepResults(
@@ -81,11 +82,11 @@ def write_report(bench: Workbench, folder: Path, results: SweepResults) -> Path:
 
     Returns the path of the report.
     """
-    path = folder / "report.html"
-    write_atomically(path, html_report(results).encode())
-    write_atomically(folder / "report.md", report_markdown(results).encode())
+    place = folder.relative_to(bench.lake.root).parts
+    path = bench.lake.write_document(html_report(results).encode(), *place, "report.html")
+    bench.lake.write_document(report_markdown(results).encode(), *place, "report.md")
     for name, content in table_files(results).items():
-        write_atomically(folder / "tables" / name, content)
+        bench.lake.write_document(content, *place, "tables", name)
     _lay_out_transcripts(bench, folder / Path(transcript_file("")).parent, results.transcripts)
     return path
 
@@ -94,18 +95,21 @@ def _lay_out_transcripts(bench: Workbench, folder: Path, digests: frozenset[str]
     """Make `folder` hold these transcripts and no others."""
     # As .txt, because a browser takes a file without a name for what its agent wrote it to look like.
     wanted = {Path(transcript_file(digest)).name: bench.lake.blobs.path(digest) for digest in digests}
-    there = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    for name in there - wanted.keys():
-        (folder / name).unlink()
+    there = {path.name: path for path in bench.lake.folder.files(folder)}
+    for name in there.keys() - wanted.keys():
+        bench.lake.folder.remove(there[name])
     if wanted:
         folder.mkdir(parents=True, exist_ok=True)
-    for name in wanted.keys() - there:
+    for name in wanted:
+        if (folder / name).exists():
+            continue
         try:
             # A second name for the same bytes, which then take no room twice, and which nobody is to edit.
             (folder / name).hardlink_to(wanted[name])
             (folder / name).chmod(0o444)
         except OSError:
             shutil.copyfile(wanted[name], folder / name)
+    bench.lake.folder.add(folder)
 
 
 def _graded(bench: Workbench, parts: list[AgentSweep], task_set: LoadedTaskSet) -> pa.Table:

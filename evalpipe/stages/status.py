@@ -201,6 +201,7 @@ def _sweep(bench: Workbench, sweep: SweepConfig, agents: dict[str, AgentConfig])
         if lacking := sum(mode not in task.problem.texts() for task in task_set.tasks.values()):
             status.without_text[mode.value] = lacking
     path = bench.report_path(sweep.name)
+    bench.lake.folder.refresh(path)
     if path.exists():
         written = dt.datetime.fromtimestamp(path.stat().st_mtime, dt.UTC)
         status.report = str(path)

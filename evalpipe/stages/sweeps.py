@@ -5,14 +5,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalpipe.agents import PatchScript
 from evalpipe.agents.watch import AttemptWatch
 from evalpipe.config import PROGRAM_FORMS, AgentConfig, SweepConfig
 from evalpipe.gateway import OpenAttempt
-from evalpipe.lake import write_atomically
 from evalpipe.manifest import (
     AgentRecord,
     EnvironmentRecord,
@@ -206,10 +204,9 @@ def recorded_manifests(
 
     Raises ManifestError when one is damaged.
     """
-    folder = _manifest_folder(bench, sweep, agent, mode)
     found = [
         manifest
-        for manifest in map(read_manifest, folder.glob("*.json"))
+        for manifest in map(read_manifest, bench.lake.documents(*_manifest_folder(sweep, agent, mode)))
         if manifest["task_set"]["revision"] == task_set.record.revision
         # One that a run recorded and then could not begin would hide what was run before it.
         and bench.lake.has_any("agent_runs", sweep, agent, configuration_key(manifest))
@@ -252,10 +249,12 @@ def record_manifests(
     """
     for mode, configured in agent_sweep.manifests.items():
         manifest = configured if program is None else with_program(configured, program)
-        folder = _manifest_folder(bench, agent_sweep.sweep.name, agent_sweep.agent.name, mode)
-        path = folder / f"{configuration_digest(manifest)[:16]}.json"
-        if not path.exists():
-            write_atomically(path, manifest_bytes(with_probes(manifest, probes) if probes else manifest))
+        folder = _manifest_folder(agent_sweep.sweep.name, agent_sweep.agent.name, mode)
+        name = f"{configuration_digest(manifest)[:16]}.json"
+        if name not in {path.name for path in bench.lake.documents(*folder)}:
+            bench.lake.write_document(
+                manifest_bytes(with_probes(manifest, probes) if probes else manifest), *folder, name
+            )
 
 
 def _isolation(sandbox: Sandbox) -> _Isolation:
@@ -264,8 +263,8 @@ def _isolation(sandbox: Sandbox) -> _Isolation:
     return _Isolation(sandbox.name, sandbox.describe().engine_version, "none")
 
 
-def _manifest_folder(bench: Workbench, sweep: str, agent: str, mode: PromptMode) -> Path:
-    return bench.lake.root / "manifests" / sweep / agent / mode.value
+def _manifest_folder(sweep: str, agent: str, mode: PromptMode) -> tuple[str, ...]:
+    return "manifests", sweep, agent, mode.value
 
 
 def _agent_record(bench: Workbench, agent: AgentConfig) -> AgentRecord:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
-from pathlib import Path
+from operator import ne
 
-from evalpipe.lake import LakeError, TableNames, blob_files, inspect_table, table_files, unfinished_writes
+from evalpipe.lake import LakeError, TableNames, inspect_table, table_files, unfinished_writes
 from evalpipe.sandbox import SandboxError
 from evalpipe.stages.bench import Workbench
 
@@ -68,20 +68,24 @@ def find_spares(bench: Workbench, age: dt.timedelta) -> Spares:
 
 def _blobs(bench: Workbench) -> Iterator[Spare]:
     # First the files, then the rows: a blob that is written meanwhile is not looked at.
-    files = blob_files(bench.lake)
+    folder = bench.lake.folder
+    files = folder.files(bench.lake.blobs.root)
     names = TableNames()
     for table, path in table_files(bench.lake):
         fault = inspect_table(table, path, names)
         if fault is not None:
             raise LakeError(f"nothing is trimmed while a table cannot be read: {fault.text}")
-    for path in files:
+    for path, kept in sorted(files.items()):
         if path.name not in names.anything:
-            yield _file(SpareKind.UNNAMED_BLOB, path)
+            # The same bytes may have been put there again since they were found.
+            remove = partial(folder.remove, path, partial(ne, kept))
+            yield Spare(SpareKind.UNNAMED_BLOB, str(path), kept.size, kept.modified, remove)
 
 
 def _writes(bench: Workbench) -> Iterator[Spare]:
     for path in unfinished_writes(bench.lake):
-        yield _file(SpareKind.UNFINISHED_WRITE, path)
+        stat = path.stat()
+        yield Spare(SpareKind.UNFINISHED_WRITE, str(path), stat.st_size, _moment(stat.st_mtime), path.unlink)
 
 
 def _run_logs(bench: Workbench) -> Iterator[Spare]:
@@ -100,17 +104,6 @@ def _environments(bench: Workbench, before: dt.datetime) -> Iterator[Spare]:
         return
     for one in bench.builder.spare(needed, before):
         yield Spare(SpareKind.ENVIRONMENT, one.name, one.size, one.last_used, one.remove)
-
-
-def _file(kind: SpareKind, path: Path) -> Spare:
-    stat = path.stat()
-    return Spare(kind, str(path), stat.st_size, _moment(stat.st_mtime), partial(_remove_unused, path, stat.st_mtime))
-
-
-def _remove_unused(path: Path, last_used: float) -> None:
-    # The same bytes may have been put there again since they were found.
-    if path.stat().st_mtime == last_used:
-        path.unlink()
 
 
 def _moment(seconds: float) -> dt.datetime:

@@ -119,7 +119,7 @@ def test_a_changed_blob_and_a_stranger_among_them_are_named(lake: Lake) -> None:
     changed.write_bytes(b"changeD")
     stranger = changed.with_name("notes.txt")
     stranger.touch()
-    kinds = {path: fault.kind if (fault := inspect_blob(path)) else None for path in blob_files(lake)}
+    kinds = {path: fault.kind if (fault := inspect_blob(lake, path)) else None for path in blob_files(lake)}
     assert kinds == {good: None, changed: LakeFaultKind.CHANGED_BLOB, stranger: LakeFaultKind.STRAY_FILE}
 
 

@@ -14,7 +14,7 @@ from evalpipe.agents.watch import AttemptWatch
 from evalpipe.gateway import Evidence, OpenAttempt
 from evalpipe.gateway.forwarders import forwarder
 from evalpipe.history import Repository, ScratchObjects, TreeNotWritten
-from evalpipe.runners.preparation import preparation_script
+from evalpipe.runners.preparation import LAYS_FILES, preparation_script
 from evalpipe.sandbox import (
     Box,
     DiskFull,
@@ -104,7 +104,9 @@ def run_attempt(
             with sandbox.open(environment, limits, labels, share=share) as box:
                 start, ended = _run_agent(box, adapter, scratch, assignment, instance, model, watch)
                 evidence = model.close() if model else None
-                captured, trouble, flags = _capture(box, scratch, instance.tree(scratch), start.leaves)
+                lays_files = sandbox.label(environment, LAYS_FILES) != "no"
+                tree, leaves = instance.tree(scratch), start.leaves
+                captured, trouble, flags = _capture(box, scratch, tree, leaves, lays_files=lays_files)
                 record, is_whole = _record(box, start)
         except SandboxError as error:
             outcome = _infrastructure(error)
@@ -186,11 +188,11 @@ def _record(box: Box, start: AgentCommand) -> tuple[bytes | None, bool]:
 
 
 def _capture(
-    box: Box, scratch: ScratchObjects, tree: str, leaves: tuple[bytes, ...]
+    box: Box, scratch: ScratchObjects, tree: str, leaves: tuple[bytes, ...], *, lays_files: bool
 ) -> tuple[CapturedPatch | None, str, tuple[AttemptFlag, ...]]:
     """The patch, or what keeps the working tree from being one: as text, and as flags of the attempt."""
     try:
-        laid = _laid_by_the_image(box, scratch, tree)
+        laid = _laid_by_the_image(box, scratch, tree) if lays_files else set()
         known = scratch.read_tree(tree).keys() if leaves else ()
         entries = box.read_tree(INSTANCE_FOLDER, WORK_LIMITS)
         files = (

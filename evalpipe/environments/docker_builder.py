@@ -30,6 +30,7 @@ from evalpipe.environments.dockerfile_build import build_dockerfile
 from evalpipe.environments.recipe import PACKAGES_FILE
 from evalpipe.environments.recipe_build import PACKAGES_BYTES, BuildResult, listed_packages, run_recipe
 from evalpipe.environments.sources import DockerfileSource, EnvironmentSource, ImageSource, RecipeSource, build_key
+from evalpipe.runners.preparation import HAS_FILES_TO_LAY, LAYS_FILES
 from evalpipe.sandbox import DiskFull
 from evalpipe.sandbox.container_stdin import FILLS_ITSELF, HAS_GNU_TAR
 from evalpipe.sandbox.engine import Engine, engine_faults
@@ -155,6 +156,7 @@ class DockerEnvironmentBuilder:
                 return made
             if _succeeds(container, HAS_GNU_TAR):
                 labels.append(f"LABEL {FILLS_ITSELF}=1")
+            labels.append(f"LABEL {LAYS_FILES}={'yes' if _succeeds(container, HAS_FILES_TO_LAY) else 'no'}")
             changes = ["USER 1000:1000", "WORKDIR /work", 'CMD ["/bin/sh"]', *labels]
             return made._replace(image=container.commit(IMAGE_NAME, self._tag(planned.build_key), changes))
 

@@ -9,6 +9,12 @@ INSTALLED_FOLDER = "/opt/evalpipe/installed"
 PREPARE_SCRIPT = "/opt/evalpipe/prepare"
 """In an image: a script that lays what its tools have to write beside the tree, such as a filled compiler cache."""
 
+LAYS_FILES = "evalpipe.lays_files"
+"""The label by which an image says whether it has either: `yes` or `no`."""
+
+HAS_FILES_TO_LAY = f"[ -d {INSTALLED_FOLDER} ] || [ -f {PREPARE_SCRIPT} ]"
+"""A script that fails in images with neither."""
+
 PREPARATION_FAILED = 97
 """Exit code of the run when a command that prepares the tree failed."""
 
@@ -26,5 +32,5 @@ def preparation_script(commands: Sequence[str], listing: str | None = None) -> b
     lines += [f"/bin/sh -ec {shlex.quote(command)} {failed}" for command in commands]
     if listing is not None:
         found = f"find . -path ./.git -prune -o '(' -type f -o -type l ')' -print0 > {shlex.quote(listing)}"
-        lines += [f"if [ -d {INSTALLED_FOLDER} ] || [ -f {PREPARE_SCRIPT} ]; then {found} {failed}; fi"]
+        lines += [f"if {HAS_FILES_TO_LAY}; then {found} {failed}; fi"]
     return "\n".join([*lines, 'exec "$@"', ""]).encode()

@@ -188,6 +188,9 @@ class Sandbox(Protocol):
         sockets it may use. Raises ImageMissing, EngineUnavailable.
         """
 
+    def label(self, environment: str, name: str) -> str | None:
+        """What whoever built an environment says of it by a label; None without one. Raises ImageMissing."""
+
     def kill(self, labels: Mapping[str, str]) -> int:
         """Kill and remove every box of this instance that carries all these labels; returns how many.
 

@@ -13,6 +13,7 @@ from docker.errors import APIError, NotFound
 from docker.types import LogConfig, Mount, Ulimit
 
 from evalpipe.sandbox.archive import TarSpool, tar_members
+from evalpipe.sandbox.attachment import Attachment, sends_and_reads
 from evalpipe.sandbox.box import WATCH_S, FileEntry, Limits, Outcome, TreeLimits, Watch
 from evalpipe.sandbox.container_files import ContainerFiles
 from evalpipe.sandbox.container_stdin import FILLS_ITSELF, StdinArchive, passes_a_shell
@@ -119,8 +120,7 @@ class DockerBox:
         self._state = "running"
         directory = self._working_directory(cwd)
         environment = self._engine.environment_of_box(self._image, dict(env))
-        fills_itself = self._engine.image_has(self._image, FILLS_ITSELF) and not self._spool.replaces
-        archive = StdinArchive() if fills_itself and passes_a_shell(environment) else None
+        archive = StdinArchive() if self._fills_itself(environment) else None
         try:
             self._container = container = self._create(command, environment, directory, archive)
             if archive is None:
@@ -162,6 +162,10 @@ class DockerBox:
     def _require(self, state: str) -> None:
         if self._state != state:
             raise RuntimeError(f"{self.name} is {self._state}, and this is only possible while it is {state}")
+
+    def _fills_itself(self, environment: list[str]) -> bool:
+        has_means = self._engine.image_label(self._image, FILLS_ITSELF) is not None and sends_and_reads(self._engine)
+        return has_means and passes_a_shell(environment) and not self._spool.replaces
 
     def _files(self) -> ContainerFiles:
         if self._container is None:
@@ -222,11 +226,10 @@ class DockerBox:
         self._images_with_own_root.add(self._image)
 
     def _start_and_wait(self, container: str, watch: Watch | None, archive: StdinArchive | None) -> Outcome:
-        output = OutputReader(self._engine, container, self._limits.output_bytes, watch)
+        attachment = Attachment(self._engine, container, sends=archive is not None)
+        output = OutputReader(attachment, self._limits.output_bytes, watch)
         try:
             self._raise_if_interrupted()
-            if archive is not None:
-                archive.open(self._engine, container)
             started = time.monotonic()
             try:
                 self._engine.api.start(container)
@@ -237,15 +240,13 @@ class DockerBox:
                     raise
             output.start()
             if archive is not None:
-                archive.send(self._spool.finish())
-            timed_out = self._wait(container, started, watch, output)
+                archive.send(attachment, self._spool.finish())
+            timed_out, told = self._wait(container, started, watch, output)
             duration = time.monotonic() - started
-            state = self._final_state(container)
+            state = self._final_state(container, told)
             output.join()
         finally:
-            output.close()
-            if archive is not None:
-                archive.close()
+            attachment.close()
         exit_code = int(state["ExitCode"])
         outcome = Outcome(
             exit_code=None if timed_out else exit_code,
@@ -275,8 +276,10 @@ class DockerBox:
                 raise error
         return Outcome(exit_code, False, False, 0.0, b"", text.encode(), False, False)
 
-    def _wait(self, container: str, started: float, watch: Watch | None, output: OutputReader) -> bool:
-        """Wait for the end, or make it; true when the deadline or the watch made it.
+    def _wait(
+        self, container: str, started: float, watch: Watch | None, output: OutputReader
+    ) -> tuple[bool, int | None]:
+        """Wait for the end, or make it: whether the deadline or the watch made it, and the exit code where it is told.
 
         The engine is asked in slices, so that a silent engine is noticed and no HTTP time-out bounds a run.
         """
@@ -286,7 +289,7 @@ class DockerBox:
                 break
             try:
                 # The client's types say int; requests takes a float.
-                self._engine.api.wait(container, timeout=min(remaining, slice_s))  # type: ignore[arg-type]
+                told = self._engine.api.wait(container, timeout=min(remaining, slice_s))  # type: ignore[arg-type]
             except NotFound:
                 raise Interrupted(f"{self.name} was removed while it ran") from None
             except (requests.RequestException, APIError):
@@ -294,11 +297,11 @@ class DockerBox:
                 # which.
                 self._engine.require_alive()
                 if not self._is_running(container):
-                    return False
+                    return False, None
                 time.sleep(min(0.05, max(0.0, deadline - time.monotonic())))
             else:
-                return False
-        return self._kill(container)
+                return False, None if told.get("Error") else told["StatusCode"]
+        return self._kill(container), None
 
     def _kill(self, container: str) -> bool:
         try:
@@ -329,13 +332,15 @@ class DockerBox:
     def _is_running(self, container: str) -> bool:
         return bool(self._inspect(container)["State"]["Running"])
 
-    def _final_state(self, container: str) -> dict[str, Any]:
-        """The state of a container that has ended. Raises Interrupted when it was killed, EngineFault when
-        unknown.
+    def _final_state(self, container: str, told: int | None) -> dict[str, Any]:
+        """The state of a container that has ended, with the exit code `told` where it is known. Raises Interrupted when
+        it was killed, EngineFault when unknown.
         """
         attempts = 0
         while True:
             self._raise_if_interrupted()
+            if told == 0:
+                return {"ExitCode": 0, "OOMKilled": False}  # What was killed, or ran out of memory, does not end so.
             found = self._inspect(container)
             state: dict[str, Any] = found["State"]
             removing = state["Status"] in ("removing", "dead")

@@ -5,14 +5,15 @@ for it: 0.09 s of a processor, more than the start of a small container. What is
 a root that its user may write to; images that evalpipe built say by a label that they have both.
 """
 
+import os
 import re
 import secrets
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from typing import IO, Any
+from functools import partial
+from typing import IO
 
+from evalpipe.sandbox.attachment import Attachment
 from evalpipe.sandbox.box import Outcome
-from evalpipe.sandbox.engine import Engine, engine_faults
 from evalpipe.sandbox.errors import DiskFull, EngineFault
 
 FILLS_ITSELF = "evalpipe.fills_itself"
@@ -24,9 +25,9 @@ _NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _FAILED_EXIT = 125
 _CHUNK = 1 << 20
 # The token is read and not passed on, so that no command can say that it was not laid. What the shell adds to the
-# environment goes again.
-_SCRIPT = f"""read -r token
-tar -xpf - -C "$0" || {{ echo "$token" >&2; exit {_FAILED_EXIT}; }}
+# environment goes again. The input has no end of its own, as the output comes on the same connection.
+_SCRIPT = f"""read -r token size
+head -c "$size" | tar -xpf - -C "$0" || {{ echo "$token" >&2; exit {_FAILED_EXIT}; }}
 cd "$1" || {{ echo "$token" >&2; exit {_FAILED_EXIT}; }}
 shift
 unset PWD OLDPWD
@@ -39,38 +40,21 @@ def passes_a_shell(environment: Iterable[str]) -> bool:
 
 
 class StdinArchive:
-    """The archive of one container: its command is `wrapped`, `open` comes before its start and `send` after that."""
+    """The archive of one container: its command is `wrapped`, and `send` comes after its start."""
 
     def __init__(self) -> None:
         self._token = secrets.token_hex(16).encode()
-        self._socket: Any = None
 
     def wrapped(self, command: Sequence[str], root: str, directory: str) -> list[str]:
         """The command that lays the archive at `root` and then is `command` in `directory`."""
         return ["/bin/sh", "-c", _SCRIPT, root, directory, *command]
 
-    def open(self, engine: Engine, container: str) -> None:
-        """Attach to the standard input of a container that is not started yet."""
-        with engine_faults(f"attach to the input of {container[:12]}"):
-            self._socket = engine.api.attach_socket(container, params={"stdin": 1, "stream": 1})
-
-    def send(self, archive: IO[bytes]) -> None:
-        """Send the archive, and end the input. A container that has ended meanwhile takes no more, and says why."""
-        # The client gives out the reading half of the connection; the socket below it has both.
-        connection = getattr(self._socket, "_sock", self._socket)
-        try:
-            with engine_faults("send the files of a box"), suppress(BrokenPipeError, ConnectionResetError):
-                connection.sendall(self._token + b"\n")
-                while chunk := archive.read(_CHUNK):
-                    connection.sendall(chunk)
-        finally:
-            self.close()
-
-    def close(self) -> None:
-        """Let go of the connection; the container's input then ends."""
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
+    def send(self, attachment: Attachment, archive: IO[bytes]) -> None:
+        """Send the archive. A container that has ended meanwhile takes no more, and says why."""
+        size = archive.seek(0, os.SEEK_END)
+        archive.seek(0)
+        attachment.send([b"%s %d\n" % (self._token, size)])
+        attachment.send(iter(partial(archive.read, _CHUNK), b""))
 
     def require_laid(self, outcome: Outcome) -> None:
         """Raise DiskFull or EngineFault when the command never began, because its files could not be laid."""

@@ -111,6 +111,10 @@ class DockerSandbox:
         with engine_faults("ask the engine for its facts"):
             return capacity_of_engine(self.client.info())
 
+    def label(self, environment: str, name: str) -> str | None:
+        """See `Sandbox.label`."""
+        return self._engine.image_label(environment, name)
+
     def describe(self) -> SandboxFacts:
         """See `Sandbox.describe`."""
         with engine_faults("ask the engine for its facts"):

@@ -103,9 +103,10 @@ class Engine:
         """What an image sets, as `NAME=value`. Raises ImageMissing."""
         return tuple(self.image_config(image).get("Env") or ())
 
-    def image_has(self, image: str, label: str) -> bool:
-        """Whether an image carries a label. Raises ImageMissing."""
-        return label in (self.image_config(image).get("Labels") or {})
+    def image_label(self, image: str, label: str) -> str | None:
+        """What an image says by a label; None when it has none of the name. Raises ImageMissing."""
+        found: str | None = (self.image_config(image).get("Labels") or {}).get(label)
+        return found
 
     def path_of_image(self, image: str) -> str:
         """The PATH of an image, or the usual one where it has none. Raises ImageMissing."""
@@ -154,23 +155,6 @@ class Engine:
                 yield response.raw
             finally:
                 response.close()
-
-    def attach(self, container: str) -> requests.Response:
-        """Both output streams of a container as one endless body, framed; the caller closes it.
-
-        Framing:
-        https://docs.docker.com/reference/api/engine/version/v1.41/#tag/Container/operation/ContainerAttach
-        """
-        with engine_faults(f"attach to the output of {container[:12]}"):
-            response = self.api.post(
-                self._url(container, "attach"),
-                params={"stdout": 1, "stderr": 1, "stream": 1},
-                stream=True,
-                # A program may be silent for as long as it runs.
-                timeout=(_ANSWER_S, None),
-            )
-            response.raise_for_status()
-        return response
 
     def _url(self, container: str, what: str) -> str:
         return f"{self.api.base_url}/v{self.api.api_version}/containers/{container}/{what}"

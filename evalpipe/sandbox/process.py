@@ -129,6 +129,10 @@ class ProcessSandbox:
         facts = self.describe()
         return capacity_of_host(facts.cpus, facts.memory_bytes)
 
+    def label(self, environment: str, name: str) -> str | None:
+        """See `Sandbox.label`: nobody builds these environments."""
+        return None
+
     def describe(self) -> SandboxFacts:
         """See `Sandbox.describe`."""
         network = "without network" if self._cut_network else "WITH the host's network"

@@ -205,6 +205,9 @@ class FailingSandbox:
             raise self.error
         yield FailingBox(self.error)  # type: ignore[misc]
 
+    def label(self, environment: str, name: str) -> None:
+        return None
+
 
 class FailingBox:
     root = "/work"

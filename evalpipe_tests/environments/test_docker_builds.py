@@ -30,6 +30,7 @@ from evalpipe.environments import (
 from evalpipe.environments.build_container import BuildContainer, remove_leftover_builds
 from evalpipe.environments.checks import forbidden_paths_script
 from evalpipe.environments.settings import Network, build_settings
+from evalpipe.runners.preparation import LAYS_FILES
 from evalpipe.sandbox import DockerSandbox, EngineUnavailable, FileEntry, Interrupted, Limits, Outcome
 from evalpipe.sandbox.archive import TarSpool
 from evalpipe.sandbox.engine import Engine
@@ -148,6 +149,7 @@ def test_what_the_steps_wrote_and_the_recipe_keeps_is_there_and_nothing_else(
     script = "cd /opt/evalpipe/installed && find . -type f && cat build/deep/version.py"
     outcome = run(docker_sandbox, built.image_digest, script)
     assert outcome.stdout == b"./build/deep/version.py\nmade\n"
+    assert docker_sandbox.label(built.image_digest, LAYS_FILES) == "yes"
 
 
 def test_no_secret_is_in_the_history_the_configuration_or_any_file(

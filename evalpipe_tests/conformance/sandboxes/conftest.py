@@ -29,4 +29,4 @@ def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Pl
 @pytest.fixture
 def built_place(docker_sandbox: DockerSandbox, environment_images: EnvironmentImages) -> Place:
     """An image that evalpipe built."""
-    return Place(docker_sandbox, environment_images.image(TestEnvironment(recipe=Recipe("plain", 1, ("true",)))))
+    return Place(docker_sandbox, environment_images.image(TestEnvironment(recipe=Recipe("plain", 2, ("true",)))))

@@ -25,7 +25,7 @@ from evalpipe.environments.build import (
     SpareEnvironment,
     log_end,
 )
-from evalpipe.environments.log_faults import failed_status
+from evalpipe.environments.log_faults import failed_status, why_pip_saw_nothing
 from evalpipe.environments.sources import EnvironmentSource, RecipeSource, build_key
 from evalpipe.environments.templates import packages
 
@@ -120,6 +120,8 @@ class ProcessEnvironmentBuilder:
         for command in commands:
             exit_code, output = self._run(command, folder, env)
             if exit_code != 0:
+                if question := why_pip_saw_nothing(output.decode(errors="replace")):
+                    output += self._run(["/bin/sh", "-c", question], folder, env)[1]
                 log = log_end(output, BuildSettings())
                 return failed_status(log), log
         return BuildStatus.BUILT, ""

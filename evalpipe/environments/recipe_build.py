@@ -1,13 +1,14 @@
 """Runs a recipe in a build container: tree and files laid in, steps run, what tests need kept, and looked over."""
 
 from collections.abc import Collection
+from contextlib import suppress
 from typing import NamedTuple
 
 from evalpipe.environments.build import SETTINGS_FOLDER, BuildSettings, BuildStatus, log_end
 from evalpipe.environments.build_container import BuildContainer, BuildTimeout, StepFailed
 from evalpipe.environments.checks import newer_commits, released_copies
 from evalpipe.environments.kept_files import kept_paths, moving_script
-from evalpipe.environments.log_faults import failed_status, was_not_released_yet
+from evalpipe.environments.log_faults import failed_status, was_not_released_yet, why_pip_saw_nothing
 from evalpipe.environments.recipe import BUILD_FOLDER, PACKAGES_FILE, TREE_FOLDER
 from evalpipe.environments.sources import RecipeSource
 from evalpipe.runners.preparation import INSTALLED_FOLDER
@@ -54,7 +55,7 @@ def run_recipe(
         packages = listed_packages(container.read(PACKAGES_FILE, PACKAGES_BYTES))
     except StepFailed as error:
         doing = f"out of memory; {doing}" if container.ran_out_of_memory() else doing
-        output = container.output.content()
+        output = _with_what_pip_hides(container)
         failed = failure(log_end(output, settings, last=f"{doing} ({error})"))
         unreleased = failed.status is BuildStatus.FAILED and was_not_released_yet(output.decode(errors="replace"))
         return failed._replace(status=BuildStatus.UNRELEASED) if unreleased else failed
@@ -64,6 +65,17 @@ def run_recipe(
     if leak:
         return BuildResult(BuildStatus.LEAKS_PROJECT, log=settings.masked(leak))
     return BuildResult(BuildStatus.BUILT, log=log_end(container.output.content(), settings), packages=packages)
+
+
+def _with_what_pip_hides(container: BuildContainer) -> bytes:
+    """The output of a build that failed; a refusal that pip kept to itself is below it."""
+    output = container.output.content()
+    question = why_pip_saw_nothing(output.decode(errors="replace"))
+    if question is None:
+        return output
+    with suppress(BuildTimeout):
+        container.run(question)
+    return container.output.content()
 
 
 def failure(log: str) -> BuildResult:

@@ -6,7 +6,7 @@ import pytest
 
 from evalpipe.environments import BuildSettings
 from evalpipe.environments.build import SETTLED, BuildStatus, log_end
-from evalpipe.environments.log_faults import failed_status, was_not_released_yet
+from evalpipe.environments.log_faults import failed_status, was_not_released_yet, why_pip_saw_nothing
 
 
 def test_log_ends_with_its_last_forty_lines() -> None:
@@ -62,11 +62,55 @@ def test_other_failures_are_not_tried_later(log: str) -> None:
         "curl: (60) SSL certificate problem: unable to get local issuer certificate",
         "npm error code UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
         "npm error 503 Service Unavailable - GET https://registry.npmjs.org/a",
+        # What each tool says of a mirror that refuses the login.
+        "Could not fetch URL http://m/simple/a/: 401 Client Error: Unauthorized for url: http://m/simple/a/ - skipping",
+        "Could not fetch URL http://m/a/: 403 Client Error: Forbidden for url: http://m/a/ - skipping",
+        "Could not fetch URL http://m/a/: (Caused by ResponseError('too many 500 error responses'))",
+        "error: No solution found when resolving\nhint: An index (http://m) returned a 403 Forbidden error.",
+        "hint: An index URL (http://m) could not be queried: (401 Unauthorized)",
+        "  cause: HTTP status server error (500 Internal Server Error) for url (http://m/a/)",
+        "npm error code E401\nnpm error Incorrect or missing password.",
+        "npm error code E403\nnpm error 403 403 Forbidden - GET http://m/a",
+        " ERR_PNPM_FETCH_403  GET http://m/a: Forbidden - 403",
+        'error An unexpected error occurred: "http://m/a: Request failed \\"401 Unauthorized\\"".',
+        "YN0035: The remote server failed: Response Code: 403 (Forbidden)",
+        "YN0041: Invalid authentication (as an anonymous user)",
+        "go: a@v1.0.0: reading http://m/a/@v/v1.0.0.mod: 403 Forbidden",
+        "  failed to get successful HTTP response from `http://m/config.json` (127.0.0.1), got 403",
+        "  authenticated registries require a credential-provider to be configured",
+        "[ERROR] authorization failed for http://m/a.pom, status: 403 Forbidden -> [Help 1]",
+        "[ERROR] transfer failed for http://m/a.pom, status: 429 -> [Help 1]",
+        "> Could not GET 'http://m/a.pom'. Received status code 401 from server: Unauthorized",
+        "fatal: Authentication failed for 'http://m/x.git/'",
+        "fatal: unable to access 'http://m/x.git/': The requested URL returned error: 403",
+        "fatal: could not read Username for 'http://m': terminal prompts disabled",
+        "curl: (22) The requested URL returned error: 401",
+        "E: Failed to fetch http://m/dists/x  403  Forbidden [IP: 127.0.0.1 80]",
+        "ERROR: Cannot connect to proxy: Tunnel connection failed: 407 Proxy Authentication Required",
     ],
 )
 def test_registry_that_does_not_answer_is_the_reason(log: str) -> None:
     assert failed_status(log) is BuildStatus.UNREACHABLE
     assert BuildStatus.UNREACHABLE not in SETTLED
+
+
+@pytest.mark.parametrize(
+    ("log", "name"),
+    [
+        (
+            "ERROR: Could not find a version that satisfies the requirement a.b-c_1==4.7 (from versions: none)",
+            "a.b-c_1",
+        ),
+        ("satisfies the requirement shop>=1; python_version > '3' (from versions: none)", "shop"),
+        ("satisfies the requirement shop>=2 (from versions: 1.0)", None),
+        ("satisfies the requirement $(x) (from versions: none)", None),
+        ("", None),
+    ],
+)
+def test_pip_is_asked_again_when_it_saw_no_release_at_all(log: str, name: str | None) -> None:
+    question = why_pip_saw_nothing(log)
+    assert (question is None) == (name is None)
+    assert name is None or f" {name} 2>&1" in str(question)
 
 
 @pytest.mark.parametrize(
@@ -76,6 +120,8 @@ def test_registry_that_does_not_answer_is_the_reason(log: str) -> None:
         ("error: command 'gcc' failed", BuildStatus.FAILED),
         ("npm error code E404\nnpm error 404 Not Found - GET https://registry.npmjs.org/a", BuildStatus.FAILED),
         ("", BuildStatus.FAILED),
+        ("Could not fetch URL http://m/a/: 404 Client Error: Not Found for url: http://m/a/", BuildStatus.FAILED),
+        ("collected 403 items\nError: 401 tests failed\nlib.c:401 error", BuildStatus.FAILED),
     ],
 )
 def test_other_reasons_are_told_apart(log: str, status: BuildStatus) -> None:

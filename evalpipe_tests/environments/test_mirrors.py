@@ -86,3 +86,24 @@ def test_packages_come_through_a_proxy_with_a_login(docker_sandbox: DockerSandbo
         with building(docker_sandbox, network) as builder:
             has_package_and_no_secret(docker_sandbox, builder.build(builder.plan(source(base_image))))
     assert any(url.startswith("http://packages.invalid/files/") for url in proxy.asked)
+
+
+@pytest.mark.parametrize(("host", "answer"), [("127.0.0.1:{port}", "401"), ("packages.invalid", "407")])
+def test_a_mirror_or_proxy_that_refuses_the_login_is_no_missing_release(
+    docker_sandbox: DockerSandbox, base_image: str, host: str, answer: str
+) -> None:
+    with serving("reader", SECRET) as index:
+        login = f"http://reader:wrong@127.0.0.1:{index.port}"
+        network = Network(
+            proxy=login if answer == "407" else None,
+            mirrors={"pypi": f"http://reader:wrong@{host.format(port=index.port)}/simple"},
+            passed={"PIP_TRUSTED_HOST": "packages.invalid"},
+            secrets=("wrong",),
+        )
+        with building(docker_sandbox, network) as builder:
+            built = builder.build(builder.plan(source(base_image)))
+    assert index.refused
+    assert not index.asked
+    assert (built.status, built.image_digest) == (BuildStatus.UNREACHABLE, None), built.log_tail
+    assert f"{answer} Client Error" in built.log_tail
+    assert "wrong" not in built.log_tail

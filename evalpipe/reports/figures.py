@@ -79,16 +79,16 @@ def differences_forest(analysis: Analysis) -> list[ForestRow]:
     for row in analysis.comparisons:
         if row.paired:
             label = f"{row.second} minus {row.first}{f', {row.mode}' if with_mode else ''}"
-            interval = row.paired.interval
-            value = wording.points(row.paired.difference)
-            value += f" ({wording.points_interval(interval)})" if interval else " (no discordant tasks)"
-            rows.append(ForestRow(label, value, row.paired.difference, interval, emphasis=row.better is not None))
+            value = f"{wording.points(row.paired.difference)} ({wording.paired_interval(row.paired)})"
+            better = row.better is not None
+            rows.append(ForestRow(label, value, row.paired.difference, row.paired.interval, emphasis=better))
     return rows
 
 
 def difference_ticks(rows: Sequence[ForestRow]) -> Ticks:
     """Return an axis in points that has its middle at no difference and room for every row."""
-    ends = [abs(end) for row in rows if row.interval for end in (row.interval.low, row.interval.high)]
+    ends = [abs(row.rate or 0.0) for row in rows]
+    ends += [abs(end) for row in rows if row.interval for end in (row.interval.low, row.interval.high)]
     most = max(0.1, math.ceil(10 * max(ends, default=0.0)) / 10)
     return tuple((share * most, f"{round(100 * share * most):+d}" if share else "0") for share in (-1, -0.5, 0, 0.5, 1))
 

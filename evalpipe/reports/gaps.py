@@ -98,9 +98,7 @@ def _difference_cells(row: GapDifference) -> tuple[str, ...]:
 
 
 def _paired_cells(paired: PairedComparison) -> tuple[str, str, str]:
-    interval = wording.points_interval(paired.interval) if paired.interval else wording.NOTHING
-    spread = interval if paired.discordant else "no discordant tasks"
-    return wording.points(paired.difference), spread, str(paired.tasks)
+    return wording.points(paired.difference), wording.paired_interval(paired), str(paired.tasks)
 
 
 def _sentence(paired: PairedComparison, adjusted_p: float | None, above: str, below: str) -> str:

@@ -114,16 +114,12 @@ def comparison_cells(row: Comparison) -> tuple[str, ...]:
     """Return one comparison as cells."""
     paired = row.paired
     difference = wording.points(paired.difference) if paired else wording.NOTHING
-    if paired and not paired.discordant:
-        spread = "no discordant tasks"
-    else:
-        spread = wording.points_interval(paired.interval) if paired and paired.interval else wording.NOTHING
     return (
         wording.plain(row.first, 60),
         wording.plain(row.second, 60),
         wording.plain(row.mode, 30),
         difference,
-        spread,
+        wording.paired_interval(paired) if paired else wording.NOTHING,
         str(paired.tasks) if paired else "0",
         f"{paired.second_better} / {paired.first_better}" if paired else wording.NOTHING,
         row.sentence,

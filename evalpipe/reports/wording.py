@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from evalpipe.stats.counts import TaskCount
 from evalpipe.stats.intervals import Interval, RateEstimate
+from evalpipe.stats.paired import PairedComparison
 
 # Below this many tasks a rate is written as a fraction.
 LEAST_TASKS_FOR_A_RATE = 5
@@ -77,6 +78,15 @@ def points(difference: float) -> str:
 
 def points_interval(value: Interval) -> str:
     return f"{round(value.low * 100):+d} to {round(value.high * 100):+d}"
+
+
+def paired_interval(paired: PairedComparison) -> str:
+    """Return the interval of a paired difference, or why there is none."""
+    if paired.interval:
+        return points_interval(paired.interval)
+    if not paired.discordant:
+        return "no discordant tasks"
+    return NOTHING if paired.tasks == 1 else "all tasks differ alike"
 
 
 def detectable(difference: float | None) -> str:

@@ -33,8 +33,8 @@ class PairedMethod(StrEnum):
 class PairedComparison:
     """Second minus first agent, over the tasks graded for both.
 
-    `difference` is the mean of the tasks' rate differences (0.14 = 14 points). `interval` is None when no
-    task differs or only one task is shared: the data then have no spread to build one from.
+    `difference` is the mean of the tasks' rate differences (0.14 = 14 points). `interval` is None when all tasks
+    differ alike or not at all: the data then have no spread to build one from.
     """
 
     tasks: int
@@ -135,7 +135,7 @@ def compare_differences(differences: Sequence[Fraction]) -> PairedComparison | N
     return PairedComparison(
         tasks=len(numbers),
         difference=sum(numbers) / scale / len(numbers),
-        interval=t_interval(values) if discordant else None,
+        interval=t_interval(values) if len(set(numbers)) > 1 else None,
         p_value=p_value,
         method=method,
         first_better=first_better,

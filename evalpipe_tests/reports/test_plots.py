@@ -51,6 +51,13 @@ def test_differences_have_an_axis_around_zero_and_bold_only_by_the_test() -> Non
     assert difference_ticks(same)[-1] == (0.1, "+10")
 
 
+@pytest.mark.parametrize(("tasks", "told"), [(1, "–"), (2, "all tasks differ alike")])  # noqa: RUF001 - a dash
+def test_a_difference_without_an_interval_says_why_and_has_its_place_on_the_axis(tasks: int, told: str) -> None:
+    rows = differences_forest(analyse(SweepBuilder({"a": [4] * tasks, "b": [0] * tasks}).build()))
+    assert [row.value for row in rows] == [f"-100 points ({told})"]
+    assert difference_ticks(rows)[0] == (-1.0, "-100")
+
+
 def test_plots_take_their_colours_from_the_page() -> None:
     svg = forest_svg([ForestRow("a", "b", 0.5, Interval(0.2, 0.8))], "one", "title")
     assert "var(--accent)" in svg

@@ -56,6 +56,16 @@ def test_agents_that_never_differ_get_no_interval() -> None:
     assert (found.p_value, found.interval, found.difference) == (1.0, None, 0.0)
 
 
+@pytest.mark.parametrize("tasks", [1, 2, 12])
+def test_tasks_that_all_differ_alike_get_no_interval_without_width(tasks: int) -> None:
+    solved = {str(task): TaskCount(3, 3) for task in range(tasks)}
+    never = {task: TaskCount(0, 3) for task in solved}
+    found = compare_paired(never, solved)
+    assert found is not None
+    assert (found.difference, found.interval, found.discordant) == (1.0, None, tasks)
+    assert found.p_value == pytest.approx(2.0 ** (1 - tasks))
+
+
 def test_only_tasks_graded_for_both_count() -> None:
     first = {"a": TaskCount(4, 4), "b": TaskCount(0, 4)}
     second = {"b": TaskCount(4, 4), "c": TaskCount(4, 4)}

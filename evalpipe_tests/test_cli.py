@@ -12,7 +12,7 @@ import pytest
 
 from evalpipe.cli import cli
 from evalpipe_tests.pipeline.stations import Walk
-from evalpipe_tests.pipeline.workspaces import TinyWorkspace
+from evalpipe_tests.pipeline.workspaces import TinyWorkspace, repository_yaml
 
 Copied = Callable[[Walk], TinyWorkspace]
 COMMANDS = (
@@ -196,6 +196,21 @@ def test_a_second_pass_waits_for_another_day(copied: Copied, frozen: Walk) -> No
     done = tiny.succeed("validate", "--json")
     assert done.json()["second_passes_waiting"] == 3
     assert "3 second passes are due from tomorrow" in done.err
+
+
+@pytest.mark.slow
+def test_what_could_not_be_built_is_tried_again_on_request_only(copied: Copied, mined: Walk) -> None:
+    tiny = copied(mined)
+    tries = tiny.root / "tries"
+    setup = f"echo tried >> '{tries}'; false"
+    tiny.write("data/repos/shop.yaml", repository_yaml([setup]))
+    first = tiny.call("validate")
+    assert first.code == 1
+    assert "not built (failed; `evalpipe validate shop --retry-builds` tries again)" in first.err
+    assert tiny.call("validate").err == first.err.replace("task_images: 1 of 1\n", "")
+    assert tries.read_text().count("tried") == 1
+    assert "task_images: 1 of 1\n" in tiny.call("validate", "--retry-builds").err
+    assert tries.read_text().count("tried") == 2
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from dagster._core.events import RunFailureReason
 from dagster_shared.error import SerializableErrorInfo
 
 from evalpipe.config import ConfigError, Problem, RepositoryConfig, SweepConfig, Workspace
-from evalpipe.environments import BuildStatus
+from evalpipe.environments import SETTLED, BuildStatus
 from evalpipe.lake import DiskFullError
 from evalpipe.pipeline import jobs
 from evalpipe.pipeline.assembly import build_definitions
@@ -267,9 +267,10 @@ class Driver:
         rows = self.bench.lake.rows("task_images", repository)
         if any(row["status"] == BuildStatus.BUILT for row in rows):
             return True
-        failures += [
-            f"{repository}: the environment was not built ({row['status']}):\n{row['log_tail']}" for row in rows
-        ]
+        hint = f"; `evalpipe validate {repository} --retry-builds` tries again"
+        for row in rows:
+            why = row["status"] + (hint if row["status"] in SETTLED else "")
+            failures.append(f"{repository}: the environment was not built ({why}):\n{row['log_tail']}")
         return False
 
 

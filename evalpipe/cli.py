@@ -81,6 +81,7 @@ def doctor(workspace: Path | None, as_json: bool) -> None:
 
     from evalpipe.config import ConfigError, find_workspace
     from evalpipe.config.doctor import examine_machine, is_fit
+    from evalpipe.stages.lake_check import look_at_store
 
     try:
         found = find_workspace(workspace)
@@ -90,6 +91,8 @@ def doctor(workspace: Path | None, as_json: bool) -> None:
         console.note(f"{error}\nlooking at the machine alone")
         found = None
     findings = examine_machine(found)
+    if found is not None:
+        findings += look_at_store(found)
     click.echo(json.dumps([asdict(one) for one in findings]) if as_json else console.findings_text(findings))
     if not is_fit(findings):
         sys.exit(FAILED)

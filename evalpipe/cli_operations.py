@@ -78,7 +78,7 @@ def gate(
 
 @click.group()
 def lake() -> None:
-    """The folder data/lake: whether it is whole, and what in it nothing needs any more."""
+    """The lake: whether it is whole, what in it nothing needs any more, and how it gets into an object store."""
 
 
 @lake.command()
@@ -100,6 +100,8 @@ def verify(workspace: Path | None, as_json: bool) -> None:
             click.echo(f"{fault.kind.value}: {fault.text}")
         outcome = "in order" if not found.faults else f"{len(found.faults)} bad files"
         click.echo(f"{found.tables} tables, {found.blobs} blobs, {found.manifests} manifests: {outcome}")
+        if found.waiting:
+            console.note(f"{len(found.waiting)} files wait to be put into the store: `evalpipe lake push` says which")
         if found.unfinished:
             console.note(f"{len(found.unfinished)} writes did not end; nothing reads them: `evalpipe lake trim`")
     if found.faults:
@@ -113,7 +115,28 @@ def _verification_document(found: "LakeReport") -> dict[str, object]:
         "manifests": found.manifests,
         "faults": [{"kind": one.kind.value, "path": str(one.path), "text": one.text} for one in found.faults],
         "unfinished": [str(path) for path in found.unfinished],
+        "waiting": [str(path) for path in found.waiting],
     }
+
+
+@lake.command()
+@click.pass_obj
+def push(workspace: Path | None) -> None:
+    """Put what lies in data/lake, and not in the object store yet, there: a lake that was on disk moves into a store.
+
+    Ends with 1 and names each file of which the store has another version; both stay as they are.
+    """
+    from evalpipe.config import load_lake
+
+    bench = open_bench(workspace)
+    if load_lake(bench.workspace).url is None:
+        fail("this lake is in the folder data/lake alone: name a store in data/lake.yaml, as `url: s3://bucket/folder`")
+    pushed = bench.lake.push()
+    for path in bench.lake.folder.waiting():
+        click.echo(f"{path} differs from its object: delete the one that is not to stay, then run the same again")
+    click.echo(f"{pushed} files are in {bench.lake.folder.place} now")
+    if bench.lake.folder.waiting():
+        sys.exit(FAILED)
 
 
 @lake.command()

@@ -86,6 +86,9 @@ class LakeFolder:
         """Put what lies below these folders, and was never where the lake is, there; returns how many files."""
         return 0
 
+    def check(self) -> None:
+        """Do once all that is ever asked of an object store."""
+
     def waiting(self) -> list[Path]:
         """Files that are not where the lake is yet."""
         return []

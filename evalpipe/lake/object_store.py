@@ -13,7 +13,6 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-import aiohttp
 import fsspec  # type: ignore[import-untyped]
 
 EXTRAS = {"s3": "s3", "gs": "gcs"}
@@ -39,6 +38,7 @@ class StoreFault(StrEnum):
     DENIED = "denied"
     DAMAGED = "damaged"
     UNREACHABLE = "unreachable"
+    NOT_EXCLUSIVE = "not_exclusive"
 
 
 class StoreError(Exception):
@@ -199,7 +199,9 @@ class _Errors(NamedTuple):
 
 
 def _errors(scheme: str) -> _Errors:
-    # Imported here, for only one of the packages has to be there.
+    # Imported here, for only one of the packages has to be there, and aiohttp takes its time.
+    import aiohttp
+
     if scheme == "s3":
         from botocore import exceptions as s3  # type: ignore[import-untyped]
 

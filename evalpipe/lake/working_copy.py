@@ -19,7 +19,7 @@ from evalpipe.lake.copy_index import CopyIndex, KnownFile
 from evalpipe.lake.files import write_for_now, writing_atomically
 from evalpipe.lake.folder import KeptFile, LakeFolder
 from evalpipe.lake.leases import Lease
-from evalpipe.lake.object_store import ObjectStore, StoredObject, StoreError
+from evalpipe.lake.object_store import ObjectStore, StoredObject, StoreError, StoreFault
 
 FRESH_S = 30.0
 """So long a listing is believed: what another machine writes meanwhile is seen later. Attempts do not go by it."""
@@ -38,6 +38,7 @@ class WorkingCopy(LakeFolder):
         self._looked: dict[str, float] = {}
         self._looking = threading.Lock()
         self._held: dict[str, Lease] = {}
+        self._store_answers = True
 
     @property
     def place(self) -> str:
@@ -173,6 +174,18 @@ class WorkingCopy(LakeFolder):
             path.unlink(missing_ok=True)
             self._index.forget(key)
 
+    def check(self) -> None:
+        """Put, read, list and remove an object. Raises StoreError for what the store does not do."""
+        key = f".checks/{self._index.machine.split()[-1]}"
+        self.store.remove([key])
+        if not self.store.put_new(key, b"evalpipe doctor") or self.store.put_new(key, b"again"):
+            text = f"{self.place} does not make an object only where there is none, which two machines go by"
+            raise StoreError(StoreFault.NOT_EXCLUSIVE, text)
+        self.store.put(key, b"evalpipe doctor")
+        if dict(self.store.read(self.store.below(".checks"))).get(key) != b"evalpipe doctor":
+            raise StoreError(StoreFault.DAMAGED, f"{self.place} does not give back what was put there")
+        self.store.remove([key])
+
     def waiting(self) -> list[Path]:
         """Files that the store does not have yet."""
         return [self._path(key) for key in self._index.waiting()]
@@ -209,8 +222,11 @@ class WorkingCopy(LakeFolder):
                 self._put_carefully(key, known)
             else:
                 self._index.is_object(key, self.store.put(key, self._path(key).read_bytes()))
+            self._store_answers = True
         except StoreError as error:
-            _log.warning("%s waits in %s: %s", key, self.root, error)
+            if self._store_answers:
+                _log.warning("%s waits in %s, with what is written from now on: %s", key, self.root, error)
+            self._store_answers = False
 
     def _put_carefully(self, key: str, known: KnownFile) -> None:
         """Put a file that waits, unless its object is another one than the file was made from."""

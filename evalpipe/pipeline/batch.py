@@ -21,7 +21,7 @@ from dagster._core.execution.plan.execute_step import (
     _get_input_provenance_data,
 )
 
-from evalpipe.lake import DiskFullError
+from evalpipe.lake import DiskFullError, StoreError
 from evalpipe.sandbox import DiskFull, EngineUnavailable, SandboxError
 from evalpipe.stages.bench import Workbench
 
@@ -58,8 +58,8 @@ def run_batch(
 
     `labels` are for every box that the work opens. `note` says, every few seconds, what a display shows beside the
     count. Returns the reason for each key that failed; the asset ends with `end_batch`, which makes the run fail when
-    there is any. A dead engine or a full disk ends the batch: what has not begun then stays missing, and costs nothing.
-    On an interrupt the boxes of this run are killed at once.
+    there is any. A dead engine, a full disk or a lake out of reach ends the batch: what has not begun then stays
+    missing, and costs nothing. On an interrupt the boxes of this run are killed at once.
     """
     wanted = list(keys)
     batch = _Batch(bench, work, {RUN_LABEL: context.run.run_id})
@@ -112,7 +112,7 @@ class _Batch:
         try:
             return self._work(key, self._labels)
         except Exception as error:
-            if isinstance(error, DiskFull | DiskFullError) or self._engine_is_gone():
+            if isinstance(error, DiskFull | DiskFullError | StoreError) or self._engine_is_gone():
                 self._ended = True
             raise
         finally:

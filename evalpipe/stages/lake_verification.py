@@ -23,13 +23,17 @@ from evalpipe.stages.bench import Workbench
 
 @dataclass(frozen=True, slots=True)
 class LakeReport:
-    """What was looked at, in files, and what was wrong. `unfinished` writes are no faults: nobody reads them."""
+    """What was looked at, in files, and what was wrong.
+
+    `unfinished` writes are no faults: nobody reads them. Nor are files that are `waiting` for their store.
+    """
 
     tables: int
     blobs: int
     manifests: int
     faults: tuple[LakeFault, ...]
     unfinished: tuple[Path, ...]
+    waiting: tuple[Path, ...]
 
 
 def verify_lake(bench: Workbench) -> LakeReport:
@@ -51,7 +55,8 @@ def verify_lake(bench: Workbench) -> LakeReport:
             faults += _some(_inspect_manifest(path))
             advance()
     faults += missing_blobs(lake, names)
-    return LakeReport(len(tables), len(blobs), len(manifests), tuple(faults), tuple(unfinished_writes(lake)))
+    counts = len(tables), len(blobs), len(manifests)
+    return LakeReport(*counts, tuple(faults), tuple(unfinished_writes(lake)), tuple(lake.folder.waiting()))
 
 
 def _inspect_manifest(path: Path) -> LakeFault | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import textwrap
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import pytest
 
@@ -23,6 +24,7 @@ from evalpipe.runners.plan import Runner
 from evalpipe.runners.suite import SuiteRun, run_suite
 from evalpipe.sandbox import REGULAR, DockerSandbox, FileEntry, Limits
 from evalpipe_tests.conformance.environments import EnvironmentImages, TestEnvironment, Tree
+from evalpipe_tests.environments.templates.memory_tree import MemoryChange
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
@@ -35,9 +37,13 @@ def images(docker_sandbox: DockerSandbox, base_image: str) -> EnvironmentImages:
     return EnvironmentImages(docker_sandbox, base_image)
 
 
-def _environment(toolchain: str, template: Template, files: Mapping[str, str]) -> TestEnvironment:
-    tree = Tree({path.encode(): textwrap.dedent(text).encode() for path, text in files.items()})
-    return TestEnvironment(toolchain, template.recipe(Project(tree, _DAY, None)), tree)
+def _environment(
+    toolchain: str, template: Template, files: Mapping[str, str], changed: Mapping[str, str] = MappingProxyType({})
+) -> TestEnvironment:
+    base = {path: textwrap.dedent(text) for path, text in files.items()}
+    tree = Tree({path.encode(): text.encode() for path, text in base.items()})
+    change = MemoryChange(base, changed) if changed else None
+    return TestEnvironment(toolchain, template.recipe(Project(tree, _DAY, None, change=change)), tree)
 
 
 def _run(
@@ -55,7 +61,7 @@ def _outcomes(run: SuiteRun) -> dict[str, str]:
     return {test_id: str(result.outcome) for test_id, result in run.report.tests.items()}
 
 
-def test_go_modules_in_two_folders_build_and_run_offline(
+def test_go_modules_in_two_folders_and_a_module_that_the_change_adds_run_offline(
     docker_sandbox: DockerSandbox, images: EnvironmentImages
 ) -> None:
     module = "module example.com/{}\n\ngo 1.21\n"
@@ -85,9 +91,17 @@ def test_go_modules_in_two_folders_build_and_run_offline(
         "tools/go.mod": "module example.com/tools\n\ngo 1.99\n",
         "tools/main.go": "package main\n\nfunc main() {}\n",
     }
-    environment = _environment("go", GoTemplate(), files)
+    changed = {
+        "the server/go.mod": module.format("server") + "\nrequire github.com/pkg/errors v0.9.1\n",
+        "the server/go.sum": "github.com/pkg/errors v0.9.1 h1:FEBLx1zS214owpjy7qsBeixbURkuhQAwrK5UwLGTwt4=\n"
+        "github.com/pkg/errors v0.9.1/go.mod h1:bwawxfHBFNV+L2hUp1rHADufV3IMtnDRdf1r5NINEl0=\n",
+        "the server/server_test.go": textwrap.dedent(
+            test.format("server", '"github.com/pkg/errors"', 'errors.New("")')
+        ),
+    }
+    environment = _environment("go", GoTemplate(), files, changed)
     # The module without tests, which wants a newer Go, is nobody's concern until the runner comes to it.
-    run = _run(docker_sandbox, images.image(environment), GoRunner(), environment, {})
+    run = _run(docker_sandbox, images.image(environment), GoRunner(), environment, changed)
     assert run.report.status is RunStatus.COMPLETED
     assert list(run.report.uncollected) == ["tools"]
     assert {test_id: str(result.outcome) for test_id, result in run.report.tests.items()} == {
@@ -102,7 +116,7 @@ def test_a_go_that_is_too_old_is_named(images: EnvironmentImages) -> None:
         images.image(_environment("go", GoTemplate(), files))
 
 
-def test_rust_crates_are_those_of_the_day_and_no_code_of_the_base_is_left(
+def test_rust_crates_are_those_of_the_day_and_of_the_change_and_no_code_of_the_base_is_left(
     docker_sandbox: DockerSandbox, images: EnvironmentImages
 ) -> None:
     library = "pub fn answer() -> u32 {{ {} }}\n#[test]\nfn it_is() {{ assert_eq!(answer(), 42); {}; }}\n"
@@ -117,16 +131,20 @@ def test_rust_crates_are_those_of_the_day_and_no_code_of_the_base_is_left(
         """,
         "src/lib.rs": library.format("41", "itoa::Buffer::new().format(1)"),
     }
-    environment = _environment("rust", RustTemplate(), files)
+    locked = 'assert!(include_str!("../Cargo.lock").contains("version = \\"1.0.10\\""))'
+    changed = {
+        "Cargo.toml": textwrap.dedent(files["Cargo.toml"]) + 'ryu = "1"\n',
+        "src/lib.rs": library.format("42", f"ryu::Buffer::new(); {locked}"),
+    }
+    environment = _environment("rust", RustTemplate(), files, changed)
     image = images.image(environment)
-    changed = library.format("42", 'assert!(include_str!("../Cargo.lock").contains("version = \\"1.0.10\\""))')
     before = _outcomes(_run(docker_sandbox, image, CargoRunner(), environment, {}))
-    after = _outcomes(_run(docker_sandbox, image, CargoRunner(), environment, {"src/lib.rs": changed}))
+    after = _outcomes(_run(docker_sandbox, image, CargoRunner(), environment, changed))
     assert list(before.values()) == ["failed"]
     assert list(after.values()) == ["passed"]
 
 
-def test_node_packages_are_those_of_the_day_and_a_workspace_finds_its_own(
+def test_node_packages_are_those_of_the_day_and_of_the_change_and_a_workspace_finds_its_own(
     docker_sandbox: DockerSandbox, images: EnvironmentImages
 ) -> None:
     files = {
@@ -144,7 +162,11 @@ def test_node_packages_are_those_of_the_day_and_a_workspace_finds_its_own(
             test("tools can cache", () => fs.mkdirSync("node_modules/.cache/tool", { recursive: true }));
         """,
     }
-    environment = _environment("node", NodeTemplate(), files)
-    outcomes = _outcomes(_run(docker_sandbox, images.image(environment), NodeRunner(), environment, {}))
+    changed = {
+        "package.json": files["package.json"].replace('"semver": "^7.0.0"', '"semver": "^7.0.0", "ms": "^2.0.0"'),
+        "test/added.test.js": 'require("node:test")("added", () => require("assert")(require("ms")("1s") === 1000));\n',
+    }
+    environment = _environment("node", NodeTemplate(), files, changed)
+    outcomes = _outcomes(_run(docker_sandbox, images.image(environment), NodeRunner(), environment, changed))
     assert set(outcomes.values()) == {"passed"}
-    assert len(outcomes) == 3
+    assert len(outcomes) == 4

@@ -14,6 +14,7 @@ from evalpipe.environments import BuildStatus, BuiltEnvironment, DockerEnvironme
 from evalpipe.environments.settings import Network, build_settings
 from evalpipe.environments.templates.python import PythonTemplate
 from evalpipe.sandbox import DockerSandbox, FileEntry, Limits
+from evalpipe_tests.environments.templates.memory_tree import MemoryChange
 from evalpipe_tests.environments.trees import TextTree
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
@@ -46,6 +47,17 @@ source = { registry = "https://example.com/simple" }
         b"src/iniconfig/__init__.py": b"from iniconfig._version import version\n",
     }
 )
+MANIFEST = TREE.contents[b"pyproject.toml"].decode()
+# A new requirement, and a newer version of one that is there; the sources of the change are nobody's concern.
+CHANGE = MemoryChange(
+    {path.decode(): text.decode() for path, text in TREE.contents.items()},
+    {
+        "pyproject.toml": MANIFEST.replace('"attrs", ', '"attrs", "toolz>=0.12", ').replace(
+            '["sortedcontainers"]', '["sortedcontainers", "pluggy<1.5"]'
+        ),
+        "src/iniconfig/added.py": "",
+    },
+)
 DAY = dt.date(2025, 1, 1)
 CHECK = """\
 import importlib.metadata, os, iniconfig
@@ -65,7 +77,7 @@ def built(docker_sandbox: DockerSandbox, base_image: str) -> Iterator[BuiltEnvir
     )
     instance = f"test-python-{uuid.uuid4().hex}"
     builder = DockerEnvironmentBuilder(instance, build_settings(network), timeout_s=250)
-    recipe = PythonTemplate().recipe(Project(TREE, DAY, "v7.1"))
+    recipe = PythonTemplate().recipe(Project(TREE, DAY, "v7.1", change=CHANGE))
     result = builder.build(builder.plan(RecipeSource(base_image, recipe, TREE)))
     assert result.status is BuildStatus.BUILT, result.log_tail
     yield result
@@ -80,6 +92,13 @@ def test_locked_versions_are_exact_and_all_others_are_of_the_day(built: BuiltEnv
     assert versions["pytest"] == "8.3.4"
     assert "sortedcontainers" in versions
     assert "sphinx" not in versions
+
+
+def test_what_the_change_asks_for_beyond_its_base_is_there_as_of_the_day(built: BuiltEnvironment) -> None:
+    versions = dict(package.partition("==")[::2] for package in built.packages)
+    # The newest of that day; 1.1.0 came in October.
+    assert versions["toolz"] == "1.0.0"
+    assert versions["pluggy"] == "1.4.0"
 
 
 def test_the_tree_is_imported_with_the_version_of_its_release(
@@ -99,3 +118,4 @@ def test_the_tree_is_imported_with_the_version_of_its_release(
     assert first == "/work/repo/src/iniconfig/__init__.py 7.1 7.1"
     assert second.startswith("['installed', 'packages.txt', 'venv'] False [")
     assert "_version.py" in second
+    assert "added.py" not in second

@@ -214,7 +214,8 @@ def _require_room(bench: Workbench) -> None:
 
 def _ended(bench: Workbench, result: AttemptResult, access: ModelAccess | None) -> dict[str, Any]:
     told = json.dumps(result.trajectory, ensure_ascii=False).encode() if result.trajectory is not None else b""
-    transcript, trajectory = (access.redacted(data) if access else data for data in (result.transcript, told))
+    written = result.transcript, told, result.patch or b""
+    transcript, trajectory, patch = map(access.redacted, written) if access else written
     blobs = bench.lake.blobs
     return {
         "outcome": result.outcome.value,
@@ -222,8 +223,8 @@ def _ended(bench: Workbench, result: AttemptResult, access: ModelAccess | None) 
         "ended_at": bench.clock(),
         "attempt_seconds": result.seconds,
         "exit_code": result.exit_code,
-        "patch_sha256": blobs.put(result.patch) if result.patch else None,
-        "patch_bytes": len(result.patch or b""),
+        "patch_sha256": blobs.put(patch) if patch else None,
+        "patch_bytes": len(patch),
         "files_changed": result.files_changed,
         "transcript_sha256": blobs.put(transcript) if transcript else None,
         "trajectory_sha256": blobs.put(trajectory) if trajectory else None,

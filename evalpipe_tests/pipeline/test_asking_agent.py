@@ -22,11 +22,13 @@ from evalpipe_tests.model_replies import Say
 from evalpipe_tests.model_server import ModelServer
 from evalpipe_tests.pipeline.stations import Walk
 from evalpipe_tests.pipeline.workspaces import SWEEP, TinyWorkspace, finish
+from evalpipe_tests.told_secrets import files_that_tell
 
 pytestmark = pytest.mark.slow
 
 KEY = {KEY_VARIABLE: REAL_KEY}
-_WORK = "echo '# looked at' >> shop/cli.py"
+# What it is told holds the provider's key, as some errors of providers do; it hands it on wherever it can.
+_WORK = f"echo '# looked at' >> shop/cli.py; env; echo {REAL_KEY}; echo {REAL_KEY} >&2"
 
 
 @pytest.fixture
@@ -96,6 +98,7 @@ def test_a_part_is_run_and_each_attempt_can_be_looked_at_and_made_again(
     assert "no results" not in report
     assert "different conditions" not in report
     assert len(server.seen) == 2 * 4
+    assert files_that_tell(tiny.root, REAL_KEY) == []
     nothing = tiny.call("attempts", "show", "small.asking.x")
     assert (nothing.code, "there is no attempt small.asking.x" in nothing.err) == (1, True)
 

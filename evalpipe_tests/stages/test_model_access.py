@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import gzip
 import json
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ from evalpipe_tests.model_replies import Fail, Say
 from evalpipe_tests.model_server import ModelServer
 from evalpipe_tests.stages.sweeping import first_key, part_of, rows_of
 from evalpipe_tests.stages.workspaces import TestBench
+from evalpipe_tests.told_secrets import files_that_tell
 
 MEND = "sed -i 's/return 11/return 12/' clock.py"
 
@@ -79,21 +79,14 @@ def test_an_attempt_is_paid_once_and_says_what_it_used(frozen: TestBench, server
 @pytest.mark.slow
 def test_no_key_is_anywhere_in_the_workspace_though_every_body_is_kept(frozen: TestBench) -> None:
     # A provider that repeats the key in its answers, and an agent that writes down all that it has.
-    with ModelServer([Say(f"env > stolen; echo {REAL_KEY}; {MEND}"), Say("done")]) as server:
+    tells = f"env > stolen; echo {REAL_KEY} | tee said; echo {REAL_KEY} | gzip > packed; {MEND}"
+    with ModelServer([Say(tells), Say("done")]) as server:
         add_model_agent(frozen, server.url, sweep="record_bodies: true\n")
         row = attempt_alone(frozen, first_key(frozen))
     assert row["outcome"] == "finished", row
-    forms = {REAL_KEY.encode(), base64.b64encode(REAL_KEY.encode()), REAL_KEY.encode().hex().encode()}
-    found = []
-    for path in frozen.workspace.root.rglob("*"):
-        content = path.read_bytes() if path.is_file() else b""
-        if path.suffix == ".gz":
-            content = gzip.decompress(content)
-        if any(form in content for form in forms):
-            found.append(path.name)
-    assert found == []
-    assert b"[redacted]" in frozen.lake.blobs.get(row["transcript_sha256"])
-    assert b"[redacted]" in frozen.lake.blobs.get(row["trajectory_sha256"])
+    assert files_that_tell(frozen.workspace.root, REAL_KEY) == []
+    for column in ("transcript_sha256", "trajectory_sha256", "patch_sha256"):
+        assert b"[redacted]" in frozen.lake.blobs.get(row[column]), column
     folder = calls_folder(frozen, part_of(frozen, "asking").place(first_key(frozen)), 1)
     assert sorted(path.name for path in folder.iterdir()) == [
         "00001.reply.gz",

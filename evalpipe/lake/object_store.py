@@ -208,7 +208,8 @@ def _errors(scheme: str) -> _Errors:
         return _Errors(
             (PermissionError, s3.NoCredentialsError, s3.PartialCredentialsError),
             (s3.FlexibleChecksumError,),
-            (OSError, aiohttp.ClientError, s3.BotoCoreError, s3.ClientError),
+            # ValueError: of an endpoint or a region that is none.
+            (OSError, ValueError, aiohttp.ClientError, s3.BotoCoreError, s3.ClientError),
         )
     from gcsfs import retry as gs  # type: ignore[import-untyped]
     from google.auth.exceptions import GoogleAuthError

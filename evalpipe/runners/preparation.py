@@ -19,11 +19,11 @@ PREPARATION_FAILED = 97
 """Exit code of the run when a command that prepares the tree failed."""
 
 
-def preparation_script(commands: Sequence[str], listing: str | None = None) -> bytes:
+def preparation_script(commands: Sequence[str], listing: str | None = None, end: str = 'exec "$@"\n') -> bytes:
     """A shell script that prepares the tree in the working directory, and then becomes the command in its arguments.
 
     `commands` are the team's own. `listing` is a file for the names of all that is in the tree then, each with a NUL at
-    its end; it is written only where the image has laid something.
+    its end; it is written only where the image has laid something. `end` is what the script does with its arguments.
     """
     failed = f"|| exit {PREPARATION_FAILED}"
     # What the tree has itself is newer than what the installation wrote.
@@ -33,4 +33,4 @@ def preparation_script(commands: Sequence[str], listing: str | None = None) -> b
     if listing is not None:
         found = f"find . -path ./.git -prune -o '(' -type f -o -type l ')' -print0 > {shlex.quote(listing)}"
         lines += [f"if {HAS_FILES_TO_LAY}; then {found} {failed}; fi"]
-    return "\n".join([*lines, 'exec "$@"', ""]).encode()
+    return "\n".join([*lines, end]).encode()

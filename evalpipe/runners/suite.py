@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from evalpipe.runners.plan import REPOSITORY_FOLDER, WHOLE_SUITE, Runner, SuiteRequest, TestPlan
 from evalpipe.runners.preparation import PREPARATION_FAILED, preparation_script
 from evalpipe.runners.report import RunStatus, SuiteReport
+from evalpipe.runners.report_on_output import PrintedReport, ReportOnOutput
 from evalpipe.sandbox import DIRECTORY, REGULAR, SYMLINK, Box, FileEntry, Outcome, OutputTooLarge, UnsafeOutput
 
 REPORT_BYTES = 64 * 1024 * 1024
@@ -34,7 +35,7 @@ def run_suite(
     env: Mapping[str, str] = MappingProxyType({}),
     while_running: AbstractContextManager[None] | None = None,
 ) -> SuiteRun:
-    """Lay `tree` into `box`, run the suite there once and read its report after the box has stopped.
+    """Lay `tree` into `box`, run the suite there once and read the report that it leaves.
 
     `tree` holds paths relative to the top of the repository. `preparation` are shell commands that are run in it
     before the tests, `env` goes over the runner's own environment. `while_running` is entered for the run alone, and
@@ -48,17 +49,21 @@ def run_suite(
     box.put([FileEntry(folder, DIRECTORY)])
     box.put(FileEntry(folder + b"/" + entry.path, entry.mode, entry.data) for entry in entries)
     box.put(FileEntry(path, REGULAR, data) for path, data in plan.files.items())
-    box.put([FileEntry(_SCRIPT.encode(), REGULAR, preparation_script(preparation))])
+    printed = ReportOnOutput(f"{box.root}/{plan.report_path}")
+    box.put([FileEntry(_SCRIPT.encode(), REGULAR, preparation_script(preparation, end=printed.script))])
     with while_running or nullcontext():
         outcome = box.run(
             ("/bin/sh", f"{box.root}/{_SCRIPT}", *plan.command),
             env={**plan.env, **env},
             cwd=f"{box.root}/{REPOSITORY_FOLDER}",
         )
-    return SuiteRun(_read(box, runner, plan, outcome), outcome)
+    found = printed.found_in(outcome.stdout)
+    if found is not None:
+        outcome = replace(outcome, stdout=found.output)
+    return SuiteRun(_read(box, runner, plan, outcome, found), outcome)
 
 
-def _read(box: Box, runner: Runner, plan: TestPlan, outcome: Outcome) -> SuiteReport:
+def _read(box: Box, runner: Runner, plan: TestPlan, outcome: Outcome, printed: PrintedReport | None) -> SuiteReport:
     if outcome.timed_out:
         return SuiteReport(RunStatus.TIMEOUT, detail=f"stopped after {outcome.duration_s:.0f} s")
     if outcome.out_of_memory:
@@ -66,6 +71,7 @@ def _read(box: Box, runner: Runner, plan: TestPlan, outcome: Outcome) -> SuiteRe
     if outcome.exit_code == PREPARATION_FAILED:
         return SuiteReport(RunStatus.BUILD_FAILED, detail="a command that prepares the tree failed")
     try:
-        return runner.read(plan, box.read_file(plan.report_path, REPORT_BYTES), outcome.exit_code)
+        report = box.read_file(plan.report_path, REPORT_BYTES) if printed is None else printed.report
+        return runner.read(plan, report, outcome.exit_code)
     except (OutputTooLarge, UnsafeOutput) as error:
         return SuiteReport(RunStatus.DAMAGED_REPORT, detail=str(error))

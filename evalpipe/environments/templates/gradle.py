@@ -32,6 +32,11 @@ _FIXTURE = re.compile(rb"(?:^|/)src/")
 _UNAVAILABLE = (
     "Could not (GET|HEAD|download|get resource|find [^ ]+:)|Plugin .* was not found|No cached version .* available"
 )
+# A build that this Gradle or Java cannot read, such as one that wants a newer one: no module of it is ever tested.
+_UNREADABLE = (
+    "A problem occurred (evaluating|configuring) |Could not compile (build|settings) file"
+    "|Unsupported class file major version|Could not determine java version"
+)
 
 _PREPARE = f"""#!/bin/sh
 mkdir -p {_BOX_HOME}
@@ -57,7 +62,7 @@ mirror=${{EVALPIPE_GRADLE_INIT:+--init-script $EVALPIPE_GRADLE_INIT}}
 $gradle --no-daemon --continue --init-script {_INIT} $mirror evalpipeResolve test > /tmp/gradle.log 2>&1 || failed=1
 tail -n 40 /tmp/gradle.log
 # A module that does not compile costs the others nothing; what cannot be had fails the build.
-if [ -n "${{failed:-}}" ] && grep -qE '{_UNAVAILABLE}' /tmp/gradle.log; then exit 1; fi
+if [ -n "${{failed:-}}" ] && grep -qE '{_UNAVAILABLE}|{_UNREADABLE}' /tmp/gradle.log; then exit 1; fi
 if ! grep -qE '^BUILD |actionable tasks?' /tmp/gradle.log; then exit 1; fi"""
 
 _FINISH = f"""cd {_BOX_HOME}

@@ -44,6 +44,30 @@ def test_no_recipe_without_a_build() -> None:
         _recipe({"pom.xml": "", "src/test/build.gradle": ""})
 
 
+@pytest.mark.parametrize(
+    ("log", "status", "exit_code"),
+    [
+        ("BUILD SUCCESSFUL in 3s", 0, 0),
+        ("Execution failed for task ':a:compileJava'.\nBUILD FAILED in 3s", 1, 0),
+        ("> Could not GET 'https://m/a.pom'. Received status code 401 from server\nBUILD FAILED in 3s", 1, 1),
+        ("A problem occurred evaluating root project 'a'.\n> unknown property\nBUILD FAILED in 3s", 1, 1),
+        ("A problem occurred configuring project ':a'.\nBUILD FAILED in 3s", 1, 1),
+        ("> Could not compile build file '/work/repo/build.gradle'.\nBUILD FAILED in 3s", 1, 1),
+        ("gradle: not found", 127, 1),
+    ],
+)
+def test_a_build_that_gradle_cannot_read_fails_and_one_that_does_not_compile_does_not(
+    tmp_path: Path, log: str, status: int, exit_code: int
+) -> None:
+    gradle = tmp_path / "gradle"
+    gradle.write_text(f"#!/bin/sh\ncat <<'END'\n{log}\nEND\nexit {status}\n")
+    gradle.chmod(0o755)
+    script = _recipe({"build.gradle": ""}).steps[0].replace("/tmp/gradle.log", str(tmp_path / "log"))
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    done = subprocess.run(["/bin/sh", "-ec", script], cwd=tmp_path, env=env, capture_output=True, check=False)
+    assert done.returncode == exit_code, done
+
+
 def test_a_box_gets_links_to_artifacts_and_to_gradle_and_copies_of_the_rest(tmp_path: Path) -> None:
     recipe = _recipe({"build.gradle": ""})
     moved = {BUILD_FOLDER: str(tmp_path / "opt"), "/work/cache": str(tmp_path / "cache")}

@@ -187,6 +187,26 @@ def test_a_report_that_the_product_writes_is_damaged(place: Place, append: bool)
     assert not report.tests
 
 
+def test_a_report_that_the_product_prints_is_damaged(place: Place) -> None:
+    product = """
+        import json, os, re, signal
+        def answer():
+            token = re.search("printf .*?([0-9a-f]{32})", open("../runner/run.sh").read()).group(1)
+            passed = dict(kind="phase", id="test_it.py::test_a", when="call", outcome="passed", xfail=False,
+                          subtest=False, seconds=0.0, message="")
+            lines = "".join("0" * 64 + " " + json.dumps(record) + "\\n" for record in (passed, dict(kind="end")))
+            for number in os.listdir("/proc/self/fd"):
+                try:
+                    os.write(int(number), f"\\n{token} {len(lines)}\\n{lines}{token}\\n".encode())
+                except OSError:
+                    pass
+            os.kill(os.getppid(), signal.SIGKILL)
+    """
+    report = place.run({"product.py": product, "test_it.py": "import product\ndef test_a(): product.answer()\n"}).report
+    assert report.status is RunStatus.DAMAGED_REPORT
+    assert not report.tests
+
+
 def test_the_key_does_not_lie_on_the_disk_when_the_tests_run(place: Place) -> None:
     suite = """
         import glob, os

@@ -25,6 +25,7 @@ from docker.types import Mount
 from requests import Response
 
 from benchmarks.sweep import make_idle
+from evalpipe.environments import DockerEnvironmentBuilder
 from evalpipe.sandbox import DockerSandbox
 from evalpipe.stages.agent_programs import adapter_for
 from evalpipe.stages.attempts import run_sample
@@ -50,7 +51,8 @@ def main() -> None:
         bench = Workbench(tiny.workspace)
         sandbox = bench.sandbox
         assert isinstance(sandbox, DockerSandbox)
-        requests = _counted(sandbox)
+        assert isinstance(bench.builder, DockerEnvironmentBuilder)
+        requests = _counted(sandbox, bench.builder)
         part = open_agent_sweep(bench, bench.workspace.load_sweep("idle"), bench.workspace.load_agent("empty"), "bench")
         record_manifests(bench, part, {})
         adapter = adapter_for(bench, part.agent, part.task_set)
@@ -74,15 +76,16 @@ def main() -> None:
         print(f"    {count / ATTEMPTS:5.2f} {request}")
 
 
-def _counted(sandbox: DockerSandbox) -> Counter[str]:
-    """Counts the requests of a sandbox from now on, by method and kind."""
+def _counted(sandbox: DockerSandbox, builder: DockerEnvironmentBuilder) -> Counter[str]:
+    """Counts the requests of a sandbox and of what looks for its images from now on, by method and kind."""
     requests: Counter[str] = Counter()
 
     def count(response: Response, **options: object) -> None:
         parts = str(response.request.path_url).split("?")[0].split("/")
         requests[f"{response.request.method} {'/'.join(part for part in parts[2:] if len(part) < 30)}"] += 1
 
-    sandbox.client.api.hooks["response"].append(count)
+    for client in (sandbox.client, builder._engine.client):
+        client.api.hooks["response"].append(count)
     return requests
 
 

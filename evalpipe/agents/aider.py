@@ -48,16 +48,8 @@ class Aider:
         files = [FileEntry(_VARIABLES.encode(), REGULAR, dotenv.encode())]
         model = f"openai/{self.settings.model}"
         command = [
-            *(
-                self.program.path,
-                "--model",
-                model,
-                "--weak-model",
-                model,
-                "--message-file",
-                f"{root}/{PROMPT_FILE}",
-                "--yes-always",
-            ),
+            *(self.program.path, "--model", model, "--weak-model", model),
+            *("--message-file", f"{root}/{PROMPT_FILE}", "--yes-always"),
             *("--no-auto-commits", "--no-gitignore", "--no-stream", "--no-pretty", "--no-check-update"),
             *("--analytics-disable", "--no-show-model-warnings", "--no-show-release-notes", "--no-detect-urls"),
             *("--env-file", f"{root}/{_VARIABLES}", "--chat-history-file", f"{root}/{_FOLDER}/chat.md"),

@@ -60,13 +60,16 @@ def agent_environment(bench: Workbench, agent: AgentConfig, task: Task) -> str:
     """What the sandbox opens for an attempt of `agent` at `task`: the task's image, or its layer over that.
 
     A layer that is not there is built: a program is installed once for each image, and never while an attempt runs.
-    Raises EnvironmentNotReady with the end of the build's log, SandboxError.
+    The engine is asked once for each image and program. Raises EnvironmentNotReady with the end of the build's log,
+    SandboxError.
     """
-    environment = environment_of_task(bench, task)
-    if agent.adapter not in PROGRAM_FORMS:
-        return environment
-    row = _layer(bench, agent, task.environment.image_digest)
-    return bench.builder.locate(str(row["image_digest"]))
+    key = f"{agent.adapter} {agent.scaffold_version} {task.environment.image_digest}"
+    if key not in bench.agent_environments:
+        environment = environment_of_task(bench, task)
+        if agent.adapter in PROGRAM_FORMS:
+            environment = bench.builder.locate(_layer(bench, agent, task.environment.image_digest)["image_digest"])
+        bench.agent_environments[key] = environment
+    return bench.agent_environments[key]
 
 
 def installed_program(bench: Workbench, agent: AgentConfig, tasks: Iterable[Task]) -> ProgramRecord | None:

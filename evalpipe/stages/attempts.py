@@ -65,9 +65,11 @@ def make_attempt(
     labels: dict[str, str],
     model: OpenAttempt | None,
 ) -> AttemptResult:
-    """Make a prepared attempt within the limits of the sweep; see `run_attempt`."""
+    """Make a prepared attempt within the limits of the sweep; see `run_attempt`. An image that is gone is looked for
+    again by the next.
+    """
     watch, limits = agent_sweep.watch(model), agent_sweep.limits()
-    return run_attempt(
+    result = run_attempt(
         bench.sandbox,
         prepared.environment,
         adapter,
@@ -79,6 +81,9 @@ def make_attempt(
         model,
         watch,
     )
+    if result.outcome is AttemptOutcome.IMAGE_MISSING:
+        bench.agent_environments.clear()
+    return result
 
 
 def run_sample(

@@ -66,6 +66,8 @@ class Workbench:
     box_facts: dict[tuple[str, str], BoxFacts] = field(default_factory=dict)
     """What boxes of an environment offer to the stress pass of a runner, as far as it was asked."""
     instances: Instances = field(default_factory=Instances)
+    agent_environments: dict[str, str] = field(default_factory=dict)
+    """What attempts open, as far as it was found on this machine; emptied when an image turns out to be gone."""
     just_fetched: set[str] = field(default_factory=set)
     """Repositories whose mirrors need not be brought up to date by the next look at them."""
     _mirrors: dict[str, Repository] = field(default_factory=dict)

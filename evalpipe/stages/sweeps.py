@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from evalpipe.agents import PatchScript
 from evalpipe.agents.watch import AttemptWatch
-from evalpipe.config import PROGRAM_FORMS, AgentConfig, SweepConfig
+from evalpipe.config import PROGRAM_FORMS, AgentConfig, ConfigError, SweepConfig
 from evalpipe.gateway import OpenAttempt
 from evalpipe.manifest import (
     AgentRecord,
@@ -281,8 +281,12 @@ def _agent_record(bench: Workbench, agent: AgentConfig) -> AgentRecord:
 
 def _provider_url(bench: Workbench, agent: AgentConfig) -> str | None:
     """Where the model is called; None also where the provider's file is gone, which only a run would miss."""
-    provider = bench.workspace.load_providers().items.get(agent.provider or "")
-    return None if provider is None else provider.base_url
+    if agent.provider is None:
+        return None
+    try:
+        return bench.workspace.load_provider(agent.provider).base_url
+    except ConfigError:
+        return None
 
 
 def _manifest(

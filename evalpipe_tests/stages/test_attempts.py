@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from evalpipe.lake import DiskFullError
-from evalpipe.sandbox import EngineFault, EngineUnavailable, Interrupted
+from evalpipe.sandbox import EngineFault, EngineUnavailable, ImageMissing, Interrupted
 from evalpipe.stages import attempts, sweeps
 from evalpipe.stages.attempts import latest_attempt
 from evalpipe.stages.images import EnvironmentNotReady
@@ -94,6 +94,18 @@ def test_interrupted_attempts_use_up_nothing(frozen: TestBench) -> None:
     assert all(run(frozen, part, MEND, key)[1] for _ in range(7))
     outcomes = [row["outcome"] for row in rows_of(frozen, part, key)]
     assert outcomes == ["engine_error", *["interrupted"] * 3, "engine_error", "interrupted", "finished"]
+
+
+def test_an_image_is_looked_for_once_and_again_after_an_attempt_that_missed_it(
+    frozen: TestBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part, key = part_of(frozen), first_key(frozen)
+    asked: list[str] = []
+    monkeypatch.setattr(type(frozen.host_python), "exists", lambda self, digest: bool(asked.append(digest) or True))
+    with_faults(frozen, EngineFault("x"), ImageMissing("gone"))
+    for outcome in ("engine_error", "image_missing", "finished"):
+        assert run(frozen, part, MEND, key)[0]["outcome"] == outcome
+    assert len(asked) == 2
 
 
 def test_missing_image_full_disk_and_missing_text_cost_nothing(

@@ -109,8 +109,9 @@ class GoRunner:
         return read_report(report, plan.canary, plan.key)
 
     def _options(self, request: SuiteRequest) -> list[str]:
-        # Results of the cache would be those of another run. What vet finds is no outcome of a test.
-        options = ["-json", "-count=1", "-vet=off"]
+        # Results of the cache would be those of another run. What vet finds is no outcome of a test. A box has its own
+        # limit: go's, of ten minutes, would fail whatever test runs at that moment.
+        options = ["-json", "-count=1", "-vet=off", "-timeout=0"]
         if request.shuffle_seed is not None:
             options.append(f"-shuffle={request.shuffle_seed}")
         return [*options, *self.arguments]

@@ -24,6 +24,7 @@ _OPTIONS = (
     *("-B", "-o", "-ntp", "-fae", "-Dstyle.color=never"),
     # A failure in one module must not keep those that depend on it from being tested.
     *("-Dmaven.test.failure.ignore=true", "-Dsurefire.rerunFailingTestsCount=0", "-DdisableXmlReport=false"),
+    "-Dsurefire.skipAfterFailureCount=0",
     *("-DfailIfNoTests=false", "-DfailIfNoSpecifiedTests=false", "-Dsurefire.failIfNoSpecifiedTests=false"),
 )
 # They judge the form of sources, of which the canary has none of the team's, and would fail the whole build.

@@ -207,6 +207,21 @@ def test_a_report_that_the_product_prints_is_damaged(place: Place) -> None:
     assert not report.tests
 
 
+def test_a_long_report_and_a_program_that_prints_on_are_no_matter(place: Place) -> None:
+    noise = "import sys, time; end = time.time() + 4\\nwhile time.time() < end: print('noise', flush=True)"
+    suite = f"""
+        import os, pytest, subprocess, sys
+        @pytest.mark.parametrize("number", range(700))
+        def test_it(number):
+            if number == 0:
+                output = open(f"/proc/{{os.getppid()}}/fd/1", "w")
+                subprocess.Popen([sys.executable, "-c", "{noise}"], stdout=output, start_new_session=True)
+            assert number != 699
+    """
+    found = outcomes(place.report({"test_it.py": suite}))
+    assert found == {f"test_it.py::test_it[{n}]": "failed" if n == 699 else "passed" for n in range(700)}
+
+
 def test_the_key_does_not_lie_on_the_disk_when_the_tests_run(place: Place) -> None:
     suite = """
         import glob, os

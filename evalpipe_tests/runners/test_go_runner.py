@@ -54,8 +54,8 @@ def test_every_package_with_tests_has_a_canary_of_its_own_package() -> None:
         "repo/two words/in": "package x",
     }
     assert calls(plan) == [
-        "run . -json -count=1 -vet=off ./...",
-        "run 'two words' -json -count=1 -vet=off ./...",
+        "run . -json -count=1 -vet=off -timeout=0 ./...",
+        "run 'two words' -json -count=1 -vet=off -timeout=0 ./...",
     ]
 
 
@@ -64,8 +64,8 @@ def test_chosen_files_stand_for_their_packages() -> None:
     plan = GoRunner(arguments=("-tags=x",)).plan("/box", TREE, request)
     assert canaries(plan).keys() == {"repo/a", "repo/two words/in"}
     assert calls(plan) == [
-        "run . -json -count=1 -vet=off -shuffle=3 -tags=x ./a",
-        "run 'two words' -json -count=1 -vet=off -shuffle=3 -tags=x ./in",
+        "run . -json -count=1 -vet=off -timeout=0 -shuffle=3 -tags=x ./a",
+        "run 'two words' -json -count=1 -vet=off -timeout=0 -shuffle=3 -tags=x ./in",
     ]
 
 

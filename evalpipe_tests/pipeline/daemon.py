@@ -25,6 +25,10 @@ BACKFILL = """
 mutation($b: LaunchBackfillParams!) { launchPartitionBackfill(backfillParams: $b) {
   __typename ... on LaunchBackfillSuccess { backfillId } ... on PythonError { message } } }
 """
+AGAIN = """
+mutation($p: ReexecutionParams) { reexecutePartitionBackfill(reexecutionParams: $p) {
+  __typename ... on LaunchBackfillSuccess { backfillId } ... on PythonError { message } } }
+"""
 STATUS = """
 query($id: String!) { partitionBackfillOrError(backfillId: $id) { __typename
   ... on PartitionBackfill { status numPartitions error { message } runs(limit: 100) { id status } } } }
@@ -45,6 +49,16 @@ mutation($e: ExecutionParams!) { launchRun(executionParams: $e) {
 """
 RUN = """
 query($id: ID!) { runOrError(runId: $id) { __typename ... on Run { status } } }
+"""
+
+
+# Dagster's daemon, which looks for backfills every 30 s, and as often whether one is done: here every 2 s.
+_DAEMON = """
+import dagster._daemon.backfill as backfill
+from dagster._daemon.cli import create_dagster_daemon_cli
+
+backfill.DEFAULT_DAEMON_INTERVAL_SECONDS = 2
+create_dagster_daemon_cli()()
 """
 
 
@@ -87,6 +101,13 @@ class Ui:
         assert answer["__typename"] == "LaunchBackfillSuccess", answer
         return str(answer["backfillId"])
 
+    def run_again_what_failed(self, backfill: str) -> str:
+        """*Re-execute from failure*; returns the id of the new backfill."""
+        parameters = {"parentRunId": backfill, "strategy": "FROM_FAILURE"}
+        answer = self.ask(AGAIN, {"p": parameters})["reexecutePartitionBackfill"]
+        assert answer["__typename"] == "LaunchBackfillSuccess", answer
+        return str(answer["backfillId"])
+
     def status(self, backfill: str) -> dict[str, Any]:
         return dict(self.ask(STATUS, {"id": backfill})["partitionBackfillOrError"])
 
@@ -124,7 +145,7 @@ def running(tiny: TinyWorkspace) -> Iterator[Ui]:
         tiny.write("workspace-of-test.yaml", server.format(port=port))
         code_server = ["code-server", "start", "-m", "evalpipe.definitions", "-h", "127.0.0.1", "-p", str(port)]
         code_service = stack.enter_context(Service(["-m", "dagster", *code_server], port))
-        daemon = stack.enter_context(Service(["-m", "dagster._daemon", "run", "-w", "workspace-of-test.yaml"]))
+        daemon = stack.enter_context(Service(["-c", _DAEMON, "run", "-w", "workspace-of-test.yaml"]))
         instance = stack.enter_context(dg.DagsterInstance.get())
         target = WorkspaceFileTarget([str(tiny.root / "workspace-of-test.yaml")])
         yield Ui(stack.enter_context(WorkspaceProcessContext(instance, target)), daemon, code_service)

@@ -17,6 +17,8 @@ from docker.models.containers import Container
 
 from evalpipe.sandbox import DockerSandbox, Limits
 from evalpipe.stages.bench import Workbench
+from evalpipe.tasks import load_task_set
+from evalpipe_tests.pipeline.daemon import running
 from evalpipe_tests.pipeline.workspaces import (
     TinyWorkspace,
     finish,
@@ -27,6 +29,8 @@ from evalpipe_tests.pipeline.workspaces import (
 )
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(590)]
+
+ATTEMPTS = ["small", "reference", "agent_runs"]
 
 
 def _slow(name: str, program: str, seconds: float) -> str:
@@ -181,27 +185,29 @@ def test_an_engine_that_dies_while_candidates_are_validated(tmp_path: Path, base
     with contextlib.closing(engine.client()) as client:
         assert _containers(client, tiny) == []
     tiny.succeed("freeze", "tiny", "--provisional")
-    _an_engine_that_dies_in_a_sweep(tiny, engine)
+    _an_engine_that_dies_in_a_backfill(tiny, engine)
 
 
-def _an_engine_that_dies_in_a_sweep(tiny: TinyWorkspace, engine: Engine) -> None:
+def _an_engine_that_dies_in_a_backfill(tiny: TinyWorkspace, engine: Engine) -> None:
     """No attempt of a sample that had not begun is used up, none is lost, and only those in flight are made again."""
     tiny.succeed("run", "small", "--agent", "empty")
     ledger = tiny.lake / "agent_runs" / "small" / "reference"
+    tasks = load_task_set(tiny.workspace.task_sets_dir / "tiny").tasks
 
     def begun() -> int:
         return len(list(ledger.rglob("*.parquet")))
 
-    with killed_at_the_end(tiny.start("run", "small", "--agent", "reference")) as process:
+    with running(tiny) as ui:
+        asked = ui.backfill(ATTEMPTS, [f"original-{number}|{task}" for number in (1, 2) for task in tasks])
         wait_until(lambda: begun() >= 1, "an attempt is begun", 120)
         engine.die()
-        died = finish(process, timeout_s=60)
-    assert died.code == 1
-    assert "no Docker engine answers" in died.err, died.err
-    in_flight = begun()
-    assert in_flight <= 1 + (os.cpu_count() or 1)
-    engine.start()
-    tiny.succeed("run", "small", "--agent", "reference")
+        assert ui.wait(asked, 120)["status"] == "COMPLETED_FAILED"
+        in_flight = begun()
+        assert in_flight <= 1 + (os.cpu_count() or 1)
+        engine.start()
+        again = ui.run_again_what_failed(asked)
+        assert ui.wait(again, 120)["status"] == "COMPLETED_SUCCESS"
+        assert ui.partitions(ATTEMPTS) == (4, 4, 0)
     outcomes = [pq.read_table(path)["outcome"].to_pylist() for path in ledger.rglob("*.parquet")]
     assert [found[-1] for found in outcomes] == ["finished"] * 4
     assert sum(len(found) > 1 for found in outcomes) <= in_flight

@@ -86,6 +86,10 @@ class LakeFolder:
         """Put what lies below these folders, and was never where the lake is, there; returns how many files."""
         return 0
 
+    def put_waiting(self) -> list[Path]:
+        """Put what is not where the lake is yet there; returns what stays."""
+        return []
+
     def check(self) -> None:
         """Do once all that is ever asked of an object store."""
 

@@ -24,6 +24,9 @@ from evalpipe.lake.object_store import ObjectStore, StoredObject, StoreError, St
 FRESH_S = 30.0
 """So long a listing is believed: what another machine writes meanwhile is seen later. Attempts do not go by it."""
 
+_NOT_ASKED_S = 30.0
+"""So long a store that did not answer is not asked to take a file: each time costs seconds of retries."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -38,7 +41,7 @@ class WorkingCopy(LakeFolder):
         self._looked: dict[str, float] = {}
         self._looking = threading.Lock()
         self._held: dict[str, Lease] = {}
-        self._store_answers = True
+        self._failed_at = -_NOT_ASKED_S
 
     @property
     def place(self) -> str:
@@ -216,17 +219,18 @@ class WorkingCopy(LakeFolder):
         return self.waiting()
 
     def _try_to_put(self, key: str, *, careful: bool) -> None:
+        """Put a file that waits, and let it wait when that fails: work that was paid for goes on to its end."""
+        if time.monotonic() - self._failed_at < _NOT_ASKED_S:
+            return
         try:
             known = self._index.known(key)
             if careful and known is not None:
                 self._put_carefully(key, known)
             else:
                 self._index.is_object(key, self.store.put(key, self._path(key).read_bytes()))
-            self._store_answers = True
         except StoreError as error:
-            if self._store_answers:
-                _log.warning("%s waits in %s, with what is written from now on: %s", key, self.root, error)
-            self._store_answers = False
+            _log.warning("%s waits in %s, with what is written until it is put there: %s", key, self.root, error)
+            self._failed_at = time.monotonic()
 
     def _put_carefully(self, key: str, known: KnownFile) -> None:
         """Put a file that waits, unless its object is another one than the file was made from."""

@@ -89,6 +89,8 @@ def run_batch(
         except BaseException:
             batch.abandon()
             raise
+    # The machine may be gone after this run, as those of CI are.
+    bench.lake.folder.put_waiting()
     return failed
 
 

@@ -8,23 +8,22 @@ from itertools import count
 import pytest
 
 from evalpipe.lake import working_copy
-from evalpipe_tests.s3_server import S3Server, require_s3
+from evalpipe_tests.object_stores import StoreServer
 
 _numbers = count()
 
 
 @pytest.fixture(scope="session")
-def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
     """The server, not for tests that end it."""
-    require_s3()
-    server = S3Server(tmp_path_factory.mktemp("s3"))
+    server = StoreServer(tmp_path_factory.mktemp("s3"))
     server.start()
     yield server
     server.kill()
 
 
 @pytest.fixture
-def url(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> str:
+def url(s3_server: StoreServer, monkeypatch: pytest.MonkeyPatch) -> str:
     """A place for a lake in a bucket of its own. What other machines write is seen at once."""
     for name, value in s3_server.variables.items():
         monkeypatch.setenv(name, value)

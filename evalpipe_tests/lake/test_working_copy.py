@@ -23,7 +23,7 @@ from evalpipe.lake import (
     working_copy,
 )
 from evalpipe_tests.lake.rows import verdict
-from evalpipe_tests.s3_server import S3Server, require_s3
+from evalpipe_tests.object_stores import StoreServer
 
 KEY = "ab" * 32
 PLACE = ("ab", KEY)
@@ -48,10 +48,9 @@ def there(tmp_path: Path, url: str) -> Lake:
 
 
 @pytest.fixture
-def own_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
+def own_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StoreServer]:
     """A server that the test may end, with a bucket `lake`."""
-    require_s3()
-    server = S3Server(tmp_path / "s3")
+    server = StoreServer(tmp_path / "s3")
     server.start()
     server.make_bucket("lake")
     monkeypatch.setattr(working_copy, "FRESH_S", 0.0)
@@ -90,7 +89,7 @@ def test_what_is_replaced_or_removed_on_one_machine_is_so_on_another(here: Lake,
     assert not here.path("verdicts", *PLACE).exists()
 
 
-def test_objects_are_the_files_that_every_other_program_reads(here: Lake, url: str, s3_server: S3Server) -> None:
+def test_objects_are_the_files_that_every_other_program_reads(here: Lake, url: str, s3_server: StoreServer) -> None:
     path = here.write("verdicts", row("first"), *PLACE)
     bucket = s3_server.folder / "buckets" / url.split("/")[2]
     assert (bucket / "team" / "verdicts" / "ab" / f"{KEY}.parquet").read_bytes() == path.read_bytes()
@@ -105,7 +104,9 @@ def test_what_a_pass_has_so_far_stays_on_its_machine(here: Lake, there: Lake) ->
 
 
 @pytest.mark.slow
-def test_a_store_that_ends_in_the_middle_loses_nothing_that_was_written(own_server: S3Server, tmp_path: Path) -> None:
+def test_a_store_that_ends_in_the_middle_loses_nothing_that_was_written(
+    own_server: StoreServer, tmp_path: Path
+) -> None:
     here, there = (Lake(tmp_path / name, "s3://lake") for name in ("here", "there"))
     with here.locked("verdicts", *PLACE):
         here.write("verdicts", row("begun"), *PLACE)
@@ -128,7 +129,7 @@ def test_a_store_that_ends_in_the_middle_loses_nothing_that_was_written(own_serv
 
 
 @pytest.mark.slow
-def test_a_file_that_waits_never_replaces_what_another_machine_wrote(own_server: S3Server, tmp_path: Path) -> None:
+def test_a_file_that_waits_never_replaces_what_another_machine_wrote(own_server: StoreServer, tmp_path: Path) -> None:
     here, there = (Lake(tmp_path / name, "s3://lake") for name in ("here", "there"))
     here.write("verdicts", row("first"), *PLACE)
     own_server.kill()
@@ -165,7 +166,7 @@ def test_a_lake_that_was_on_disk_moves_into_a_store(tmp_path: Path, url: str, th
     assert there.blobs.get(digest) == b"patch"
 
 
-def test_a_damaged_object_and_a_lost_one_are_found(here: Lake, there: Lake, url: str, s3_server: S3Server) -> None:
+def test_a_damaged_object_and_a_lost_one_are_found(here: Lake, there: Lake, url: str, s3_server: StoreServer) -> None:
     good, bad, lost = (here.blobs.put(data) for data in (b"good", b"bad", b"lost"))
     objects = s3_server.folder / "buckets" / url.split("/")[2] / "team" / "blobs"
     (objects / bad[:2] / bad).write_bytes(b"baD")
@@ -192,7 +193,7 @@ def test_a_blob_that_another_machine_used_meanwhile_stays(here: Lake, there: Lak
 
 
 def test_reading_costs_one_request_for_a_thousand_partitions_once_they_are_here(
-    here: Lake, there: Lake, s3_server: S3Server
+    here: Lake, there: Lake, s3_server: StoreServer
 ) -> None:
     for number in range(110):
         here.write("verdicts", [verdict(f"{number:064x}")], "ab", f"{number:064x}")

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from evalpipe.lake import SCHEMAS, Lake, leases, working_copy
+from evalpipe_tests.object_stores import StoreServer
 from evalpipe_tests.pipeline.stations import Walk
 from evalpipe_tests.pipeline.workspaces import TinyWorkspace, copy_of, finish, killed_at_the_end, wait_until
-from evalpipe_tests.s3_server import S3Server, require_s3
 
 pytestmark = pytest.mark.slow
 
@@ -22,16 +22,15 @@ _OWN_OF_A_MACHINE = ("environments", "repositories", "demo")
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[S3Server]:
-    require_s3()
-    found = S3Server(tmp_path / "s3")
+def server(tmp_path: Path) -> Iterator[StoreServer]:
+    found = StoreServer(tmp_path / "s3")
     found.start()
     found.make_bucket("lake")
     yield found
     found.kill()
 
 
-def _machine(walk: Walk, root: Path, server: S3Server, *, empty: bool) -> TinyWorkspace:
+def _machine(walk: Walk, root: Path, server: StoreServer, *, empty: bool) -> TinyWorkspace:
     """A copy of the workspace that has its lake in the bucket; when `empty`, with nothing of it here."""
     tiny = copy_of(walk.tiny, root)
     tiny.write("data/lake.yaml", f"url: {URL}\n")
@@ -43,7 +42,7 @@ def _machine(walk: Walk, root: Path, server: S3Server, *, empty: bool) -> TinyWo
     return TinyWorkspace(tiny.root, {**tiny.variables, **server.variables})
 
 
-def _outcomes(root: Path, server: S3Server, agent: str) -> Counter[tuple[str, ...]]:
+def _outcomes(root: Path, server: StoreServer, agent: str) -> Counter[tuple[str, ...]]:
     """What the store has of an agent: the outcomes of the attempts at each sample, as a third machine reads them."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in server.variables.items():
@@ -56,7 +55,7 @@ def _outcomes(root: Path, server: S3Server, agent: str) -> Counter[tuple[str, ..
 
 
 def test_a_sweep_goes_on_over_a_store_that_dies_and_a_machine_that_dies(
-    begun: Walk, finished: Walk, server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    begun: Walk, finished: Walk, server: StoreServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = _machine(begun, tmp_path / "here", server, empty=False)
     there = _machine(begun, tmp_path / "there", server, empty=True)
@@ -112,7 +111,7 @@ def _without_place(report: dict[str, Any]) -> dict[str, Any]:
     return {name: report[name] for name in ("agents", "comparisons", "categories")}
 
 
-def test_the_doctor_says_what_is_wrong_with_a_store(begun: Walk, server: S3Server, tmp_path: Path) -> None:
+def test_the_doctor_says_what_is_wrong_with_a_store(begun: Walk, server: StoreServer, tmp_path: Path) -> None:
     tiny = _machine(begun, tmp_path / "here", server, empty=False)
 
     def lake(**variables: str) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""A real S3 server on this machine: versitygw over a folder, which `.ci/s3-server` builds from its Go module."""
+"""Real object stores on this machine, over a folder: versitygw for S3, fake-gcs-server for Google Cloud Storage.
+
+`.ci/object-stores` builds both from their Go modules.
+"""
 
 from __future__ import annotations
 
@@ -9,29 +12,53 @@ import socket
 import subprocess
 import time
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 
 import pytest
 
-_PROGRAM = os.environ.get("EVALPIPE_S3_SERVER") or shutil.which("versitygw")
 _USER, _PASSWORD = "tests", "only for tests"
 
 
+class Scheme(StrEnum):
+    """What a store speaks, as its URLs begin."""
+
+    S3 = "s3"
+    GS = "gs"
+
+
+_PROGRAMS = {
+    Scheme.S3: os.environ.get("EVALPIPE_S3_SERVER") or shutil.which("versitygw"),
+    Scheme.GS: os.environ.get("EVALPIPE_GCS_SERVER") or shutil.which("fake-gcs-server"),
+}
+
+
 @dataclass
-class S3Server:
+class StoreServer:
     """The server over `folder`, whose folders are its buckets. It can be ended and started again, with all it has."""
 
     folder: Path
+    scheme: Scheme = Scheme.S3
     port: int = field(default_factory=lambda: _free_port())
     _process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it, and wait until it answers."""
-        assert _PROGRAM is not None
-        (self.folder / "buckets").mkdir(parents=True, exist_ok=True)
-        where = ["--port", f"127.0.0.1:{self.port}", "--access-log", str(self.log), "--quiet"]
+        """Start it, and wait until it answers. Skips the test where it is not on this machine, and not required."""
+        program = _PROGRAMS[self.scheme] or _unavailable(self.scheme)
+        buckets = str(self.folder / "buckets")
+        Path(buckets).mkdir(parents=True, exist_ok=True)
+        arguments = {
+            Scheme.S3: [
+                *("--port", f"127.0.0.1:{self.port}", "--access-log", str(self.log), "--quiet"),
+                *("posix", buckets),
+            ],
+            Scheme.GS: [
+                *("-scheme", "http", "-host", "127.0.0.1", "-port", str(self.port)),
+                *("-public-host", f"127.0.0.1:{self.port}", "-backend", "filesystem", "-filesystem-root", buckets),
+            ],
+        }
         self._process = subprocess.Popen(
-            [_PROGRAM, *where, "posix", str(self.folder / "buckets")],
+            [program, *arguments[self.scheme]],
             env={**os.environ, "ROOT_ACCESS_KEY": _USER, "ROOT_SECRET_KEY": _PASSWORD},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -42,7 +69,7 @@ class S3Server:
                 if one.connect_ex(("127.0.0.1", self.port)) == 0:
                     return
             time.sleep(0.02)
-        raise AssertionError(f"{_PROGRAM} does not answer")
+        raise AssertionError(f"{program} does not answer")
 
     def kill(self) -> None:
         """End it at once, in the middle of whatever it does."""
@@ -62,27 +89,28 @@ class S3Server:
         return self.folder / "requests.log"
 
     def requests(self) -> int:
-        """How many requests it has answered."""
+        """How many requests a server of S3 has answered."""
         return len(self.log.read_bytes().splitlines()) if self.log.exists() else 0
 
     @property
     def variables(self) -> dict[str, str]:
         """What a user sets in the environment."""
+        address = f"http://127.0.0.1:{self.port}"
+        if self.scheme is Scheme.GS:
+            # The second: what needs credentials of Google's is not asked for.
+            return {"STORAGE_EMULATOR_HOST": address, "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false"}
         return {
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}",
+            "AWS_ENDPOINT_URL": address,
             "AWS_ACCESS_KEY_ID": _USER,
             "AWS_SECRET_ACCESS_KEY": _PASSWORD,
             "AWS_DEFAULT_REGION": "us-east-1",
         }
 
 
-def require_s3() -> None:
-    """Skip, or fail where the server is required."""
-    if _PROGRAM is not None:
-        return
-    reason = "there is no versitygw: make it with `.ci/s3-server`"
-    if os.environ.get("EVALPIPE_REQUIRE_S3") == "1":
-        pytest.fail(f"EVALPIPE_REQUIRE_S3=1, and {reason}", pytrace=False)
+def _unavailable(scheme: Scheme) -> str:
+    reason = f"there is no server for {scheme}:// here: make it with `.ci/object-stores`"
+    if os.environ.get("EVALPIPE_REQUIRE_STORES") == "1":
+        pytest.fail(f"EVALPIPE_REQUIRE_STORES=1, and {reason}", pytrace=False)
     pytest.skip(reason)
 
 

@@ -16,6 +16,8 @@ from evalpipe.gateway.recording import CALLS, BodyRecorder, Recording, reply_pat
 from evalpipe.gateway.usage import ReplyFacts, TokenUsage
 from evalpipe.gateway.wire import Route
 
+_DETAIL_CHARS = 500
+
 
 @dataclass(frozen=True, slots=True)
 class Caps:
@@ -120,7 +122,7 @@ class AttemptState:
                 usage=usage,
                 cost_usd=cost,
                 error_type=error_type,
-                detail=call.detail or self._redacted(message or ""),
+                detail=call.detail or self._redacted(message or "")[:_DETAIL_CHARS],
             )
         )
         return result

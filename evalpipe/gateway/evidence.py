@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -181,9 +182,12 @@ _USAGE_LIMIT_TYPES = frozenset(
     {"insufficient_quota", "billing_hard_limit_reached", "usage_limit_reached", "billing_error", "usage_not_included"}
 )
 _USAGE_LIMIT_TEXTS = ("credit balance", "usage limit", "quota exceeded", "exceeded your current quota", "spend limit")
-_OVERLOADED = 529  # Anthropic's own
+# Gemini says "quota exceeded" of a minute's and of a day's; of the first, how many seconds to wait.
+_SOON = re.compile(r"retry in [\d.]+m?s\b")
+_OVERLOADED = 529  # Anthropic's own, `overloaded_error` in a stream
 _ERRORS_IN_STREAMS: Sequence[tuple[str, CallResult]] = (
     ("rate_limit", CallResult.RATE_LIMITED),
+    ("overloaded", CallResult.RATE_LIMITED),
     ("resource_exhausted", CallResult.RATE_LIMITED),
     ("authentication", CallResult.AUTH_ERROR),
     ("invalid_request", CallResult.BAD_REQUEST),
@@ -199,7 +203,7 @@ def classify(status: int, facts: ReplyFacts) -> CallResult:
     """
     kind, text = (facts.error_type or "").lower(), (facts.error_message or "").lower()
     says_limit = kind in _USAGE_LIMIT_TYPES or any(phrase in text for phrase in _USAGE_LIMIT_TEXTS)
-    if says_limit and (status >= 400 or kind):
+    if says_limit and (status >= 400 or kind) and not _SOON.search(text):
         return CallResult.USAGE_LIMIT
     if status in (401, 403):
         return CallResult.AUTH_ERROR

@@ -6,6 +6,8 @@ from typing import Any
 
 from evalpipe.gateway.wire import WireForm
 
+_MESSAGE_CHARS = 4_000
+
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
@@ -74,7 +76,7 @@ class ReplyFacts:
         if isinstance(error, dict):
             kinds = (error.get("code"), error.get("type"), error.get("status"))
             self.error_type = next((kind for kind in kinds if isinstance(kind, str) and kind), "error")
-            self.error_message = str(error.get("message", ""))[:500]
+            self.error_message = str(error.get("message", ""))[:_MESSAGE_CHARS]
 
     @property
     def usage(self) -> TokenUsage | None:

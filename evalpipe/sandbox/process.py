@@ -58,6 +58,11 @@ class ProcessSandbox:
         """Whether the kernel lets this sandbox take the network away."""
         return self._cut_network
 
+    @property
+    def hides_processes(self) -> bool:
+        """Whether a command sees no process of the host, and so nobody else's environment."""
+        return self._own_process_ids
+
     @contextmanager
     def open(
         self,

@@ -21,6 +21,7 @@ from evalpipe.gateway import (
 )
 from evalpipe.gateway.recording import CALLS
 from evalpipe.gateway.redaction import Redactor
+from evalpipe.sandbox import ProcessSandbox
 from evalpipe.stages.bench import Workbench
 
 
@@ -71,13 +72,18 @@ class ModelAccess:
 def open_model_access(bench: Workbench, sweep: SweepConfig, agent: AgentConfig) -> Iterator[ModelAccess | None]:
     """The gateway of an agent's attempts; None for an agent that calls no model.
 
-    Raises ConfigError for its provider, ProviderError when the provider's key is not there, or a limit of cost is to be
-    held for a model without a price.
+    Raises ConfigError for its provider, ProviderError when the provider's key is not there or would not be hidden, or a
+    limit of cost is to be held for a model without a price.
     """
     if agent.provider is None:
         yield None
         return
     provider = gateway_provider(bench.workspace.load_provider(agent.provider))
+    if provider.key_variable and isinstance(bench.sandbox, ProcessSandbox) and not bench.sandbox.hides_processes:
+        raise ProviderError(
+            f"{agent.name}: on this kernel, agents that run as processes can read {provider.key_variable} from the "
+            "environment of other processes: use Docker"
+        )
     key = provider.key()  # Before anything is built or begun for it.
     gateway = Gateway(
         [provider],

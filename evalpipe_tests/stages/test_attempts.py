@@ -101,7 +101,12 @@ def test_an_image_is_looked_for_once_and_again_after_an_attempt_that_missed_it(
 ) -> None:
     part, key = part_of(frozen), first_key(frozen)
     asked: list[str] = []
-    monkeypatch.setattr(type(frozen.host_python), "exists", lambda self, digest: bool(asked.append(digest) or True))
+
+    def exists(builder: object, digest: str) -> bool:
+        asked.append(digest)
+        return True
+
+    monkeypatch.setattr(type(frozen.host_python), "exists", exists)
     with_faults(frozen, EngineFault("x"), ImageMissing("gone"))
     for outcome in ("engine_error", "image_missing", "finished"):
         assert run(frozen, part, MEND, key)[0]["outcome"] == outcome

@@ -14,6 +14,7 @@ import pytest
 from evalpipe.config import AgentConfig, ConfigError
 from evalpipe.gateway import ProviderError
 from evalpipe.reports import scoreboard_text
+from evalpipe.sandbox import ProcessSandbox
 from evalpipe.stages.agent_programs import adapter_for, installed_program
 from evalpipe.stages.attempts import run_sample
 from evalpipe.stages.gradings import grade_sample
@@ -79,7 +80,8 @@ def test_an_attempt_is_paid_once_and_says_what_it_used(frozen: TestBench, server
 @pytest.mark.slow
 def test_no_key_is_anywhere_in_the_workspace_though_every_body_is_kept(frozen: TestBench) -> None:
     # A provider that repeats the key in its answers, and an agent that writes down all that it has.
-    tells = f"env > stolen; echo {REAL_KEY} | tee said; echo {REAL_KEY} | gzip > packed; {MEND}"
+    tells = f"env > stolen; cat /proc/[0-9]*/environ > others; echo {REAL_KEY} | tee said | gzip > packed; {MEND}"
+    tells = f"{tells}; echo {REAL_KEY}"
     with ModelServer([Say(tells), Say("done")]) as server:
         add_model_agent(frozen, server.url, sweep="record_bodies: true\n")
         row = attempt_alone(frozen, first_key(frozen))
@@ -96,6 +98,18 @@ def test_no_key_is_anywhere_in_the_workspace_though_every_body_is_kept(frozen: T
         "calls.jsonl",
     ]
     assert b"[redacted]" in gzip.decompress((folder / "00001.reply.gz").read_bytes())
+
+
+@pytest.mark.slow
+def test_no_key_is_risked_where_agents_see_the_processes_of_the_host(
+    frozen: TestBench, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ProcessSandbox, "_works", lambda sandbox, **isolation: False)
+    monkeypatch.setattr(frozen, "sandbox", ProcessSandbox(frozen.instance, frozen.workspace.state_dir))
+    add_model_agent(frozen, server.url)
+    with pytest.raises(ProviderError, match=f"can read {KEY_VARIABLE} .* use Docker"):
+        attempt_alone(frozen, first_key(frozen))
+    assert server.seen == []
 
 
 @pytest.mark.slow

@@ -16,7 +16,13 @@ from evalpipe.lake import Row
 from evalpipe.pipeline.batch import BatchResults, PartitionDone, PartitionFailed, end_batch, run_batch
 from evalpipe.pipeline.columns import columns_of
 from evalpipe.pipeline.metadata import series
-from evalpipe.pipeline.partitions import CANDIDATE_PASSES, CANDIDATES, checked_keys, repositories_partitions
+from evalpipe.pipeline.partitions import (
+    CANDIDATE_PASSES,
+    CANDIDATES,
+    checked_keys,
+    keys_of_run,
+    repositories_partitions,
+)
 from evalpipe.pipeline.pools import BOXES, IMAGES
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.images import build_images, count_images
@@ -154,11 +160,12 @@ def _validation_runs(
             return _validated(bench.lake.rows("validation_runs", candidate_id, which))
 
         failed: dict[str, str] = {}
+        keys = keys_of_run(context)
         workers = max(bench.boxes_at_once([validation_limits(one)]) for one in repositories.values())
         for which in ValidationPass:  # the first one first: the others need it
-            batch = [key for key in context.partition_keys if key.endswith(f"|{which.value}")]
+            batch = [key for key in keys if key.endswith(f"|{which.value}")]
             failed |= run_batch(context, bench, batch, work, workers=workers)
-        yield from end_batch(context, failed, len(context.partition_keys))
+        yield from end_batch(context, failed, len(keys))
 
     return validation_runs
 

@@ -1,7 +1,7 @@
 """Partitions: which pieces each stage is made of. Keys are slugs, so that no part of Dagster misreads one."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import dagster as dg
 
@@ -57,6 +57,21 @@ def sample_partitions(sweep: SweepConfig, tasks: dg.StaticPartitionsDefinition) 
 def partitions_of_a_run(timeout_s: float) -> int:
     """How many partitions one run of a backfill takes, each of which may take `timeout_s`, one after the other."""
     return max(1, min(_MOST_IN_A_RUN, int(RUN_S // timeout_s)))
+
+
+def keys_of_run(context: dg.AssetExecutionContext) -> Sequence[str]:
+    """The partitions that a run of one asset is to do.
+
+    The UI launches an asset that a job has by a backfill of the job, whose runs name a range and, beside it, the two
+    dimensions of its first partition: Dagster itself takes such a run for one of that partition alone.
+    """
+    tags = context.run.tags
+    partitions = context.assets_def.partitions_def
+    keys: Sequence[str] = context.partition_keys
+    if RANGE_START in tags and isinstance(partitions, dg.MultiPartitionsDefinition):
+        of_run = dg.PartitionKeyRange(tags[RANGE_START], tags[RANGE_END])
+        keys = partitions.get_partition_keys_in_range(of_run, context.instance)
+    return keys
 
 
 def samples_between(sweep: SweepConfig, task_set: LoadedTaskSet, keys: Collection[SampleKey]) -> dict[str, str]:

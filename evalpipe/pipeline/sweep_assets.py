@@ -16,7 +16,7 @@ from evalpipe.pipeline.columns import columns_of
 from evalpipe.pipeline.history_assets import Bench
 from evalpipe.pipeline.jobs import dagster_name
 from evalpipe.pipeline.metadata import attempt_metadata, verdict_metadata
-from evalpipe.pipeline.partitions import partitions_of_a_run, sample_partitions
+from evalpipe.pipeline.partitions import keys_of_run, partitions_of_a_run, sample_partitions
 from evalpipe.pipeline.pools import BOXES, agent_pool
 from evalpipe.pipeline.task_set_assets import TaskSetAssets
 from evalpipe.sandbox import DiskFull
@@ -106,7 +106,7 @@ def _agent_runs(
                 tally.add(row, new=new)
                 return _attempted(bench, row)
 
-            keys = [key for key in context.partition_keys if config.choice.has(_sample_key(key))]
+            keys = [key for key in keys_of_run(context) if config.choice.has(_sample_key(key))]
             workers = bench.boxes_at_once([part.limits()])
             failed = run_batch(context, bench, keys, work, workers=workers, note=tally.text)
         yield from end_batch(context, failed, len(keys))
@@ -146,7 +146,7 @@ def _graded_results(
             metadata = verdict_metadata(bench.report_path(sweep.name), row)
             return PartitionDone(f"{row['attempt_id']}:{row['verdict']}", metadata)
 
-        keys = context.partition_keys
+        keys = keys_of_run(context)
         workers = bench.boxes_at_once(map(limits_of, part.task_set.tasks.values()))
         failed = run_batch(context, bench, keys, work, workers=workers)
         context.log.info(f"verdicts: {dict(verdicts)}")

@@ -22,6 +22,17 @@ from evalpipe.runners.report import SuiteReport
 
 # Results of a build cache would be those of another run.
 _OPTIONS = ("--offline", "--continue", "--no-daemon", "--no-build-cache", "--console=plain")
+# After the canary, which fails, nothing else would run; and without reports nothing would be known.
+_SETTINGS = b"""allprojects {
+    afterEvaluate {
+        tasks.withType(Test) { task ->
+            if (task.hasProperty('failFast')) { task.failFast = false }
+            def report = task.reports.junitXml
+            if (report.hasProperty('required')) { report.required.set(true) } else { report.enabled = true }
+        }
+    }
+}
+"""
 _BUILD = re.compile(rb"(?:^|/)(?:build|settings)\.gradle(?:\.kts)?\Z")
 _BUILD_LOGIC = re.compile(rb"(?:^|/)(?:buildSrc|build-logic)/")
 _TESTS = re.compile(rb"(?:^|/)src/test/")
@@ -58,16 +69,21 @@ class GradleRunner:
         chosen = None if request.test_files is None else chosen_sources(request.test_files, sources)
         canaries = canaries_of(tree, sources if chosen is None else {one: sources[one] for one in chosen}, name)
         builds = sorted(path.rpartition(b"/")[0] for path in tree if _BUILD.search(path))
+        settings = ("--init-script", f"{root}/runner/settings.gradle")
         script = _SCRIPT.format(
             folder=shlex.quote("./" + os.fsdecode(min(builds, key=len, default=b""))),
-            command=shlex.join(["gradle", *_OPTIONS, *self.arguments, "test", *_filters(chosen, canaries)]),
+            command=shlex.join(["gradle", *settings, *_OPTIONS, *self.arguments, "test", *_filters(chosen, canaries)]),
             join=join_command(token, "-path", "*/build/test-results/*", "-name", "TEST-*.xml"),
             end=end_command(token, "$status"),
         )
         return TestPlan(
             command=("/bin/sh", f"{root}/runner/gradle.sh", f"{root}/runner", f"{root}/{report_path}", token),
             env={"LC_ALL": "C.UTF-8", "TZ": "UTC"},
-            files={b"runner/gradle.sh": os.fsencode(script), **canary_files(canaries)},
+            files={
+                b"runner/gradle.sh": os.fsencode(script),
+                b"runner/settings.gradle": _SETTINGS,
+                **canary_files(canaries),
+            },
             report_path=report_path,
             canary=f"A{name}",
             key=token,

@@ -24,7 +24,7 @@ BUILD = """subprojects {
 BUILDS = {
     "build.gradle": BUILD,
     "settings.gradle": "include 'core', 'ng', 'broken', 'exits'\n",
-    "core/build.gradle": "test.maxParallelForks = 2\n",
+    "core/build.gradle": "test.maxParallelForks = 2\ntest.reports.junitXml.enabled = false\n",
     "ng/build.gradle": "test.useTestNG()\n",
     # Classes come in the order of the file system: in one JVM, the one that ends it might come before the canary.
     "exits/build.gradle": "test.forkEvery = 1\n",

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from evalpipe.runners import RunStatus, SuiteReport
+from evalpipe.runners import RunStatus, SuiteReport, TestOutcome
 from evalpipe.validation.finding import PassFinding, TwoSides, ValidationClass, count
 from evalpipe.validation.missing_names import missing_names
 from evalpipe.validation.own_tests import OwnTests, is_inside
@@ -69,9 +69,20 @@ def _by_tests(sides: TwoSides, own: OwnTests) -> PassFinding:
             f"example {first}"
         )
         return _compile_only(sides, own, frozenset(hidden), evidence, pass_to_pass)
-    absence = f"; absent before: {count(absent)}, for example {min(absent)}" if absent else ""
-    evidence = f"no test that passes after the change failed before it{absence}"
+    evidence = f"no test that passes after the change failed before it{_of_no_use(sides, own, absent)}"
     return PassFinding(ValidationClass.NO_SIGNAL, evidence, pass_to_pass=pass_to_pass)
+
+
+def _of_no_use(sides: TwoSides, own: OwnTests, absent: frozenset[str]) -> str:
+    """The tests that might have shown the change, and why they do not."""
+    after = sides.after
+    skipped = {test_id for test_id, result in after.tests.items() if result.outcome is TestOutcome.SKIPPED}
+    kinds = {
+        "absent before": absent,
+        "skipped after it": own.among(skipped),
+        "with an id of several tests": own.among(sides.before.duplicates | after.duplicates),
+    }
+    return "".join(f"; {why}: {count(tests)}, for example {min(tests)}" for why, tests in kinds.items() if tests)
 
 
 def _after_fails(

@@ -94,6 +94,16 @@ def test_nothing_to_tell_the_sides_apart_is_no_signal() -> None:
     assert found.pass_to_pass == {full("own::t")}
 
 
+def test_no_signal_says_which_tests_of_the_change_were_skipped_or_share_an_id() -> None:
+    after = report({"own::a": "S", "own::b": "S", "own::same": "P", "other::c": "S"}, duplicates=["own::same"])
+    found = judge_pass(TwoSides(report({"own::same": "F"}), after, "2026-10-01"), OWN)
+    assert found.validation_class is ValidationClass.NO_SIGNAL
+    assert found.evidence.endswith(
+        "; skipped after it: 2 tests, for example tests/test_own.py::a"
+        "; with an id of several tests: 1 test, for example tests/test_own.py::same"
+    )
+
+
 @pytest.mark.parametrize("before", ["-", "F", "E", "S"])
 def test_own_tests_that_fail_after_too(before: str) -> None:
     found = judge_pass(sides({"own::b": f"{before}F", "own::a": f"{before}E"}), OWN)

@@ -4,7 +4,7 @@ import pytest
 from pydantic import BaseModel
 
 import evalpipe
-from evalpipe.config import AgentConfig, NetworkConfig, ProviderConfig, RepositoryConfig, SweepConfig
+from evalpipe.config import AgentConfig, LakeConfig, NetworkConfig, ProviderConfig, RepositoryConfig, SweepConfig
 from evalpipe_tests.config.fields import field_names
 
 PAGE = Path(evalpipe.__file__).parents[1] / "docs" / "configuration.md"
@@ -13,6 +13,7 @@ SECTIONS = [
     ("data/agents/", AgentConfig),
     ("data/providers/", ProviderConfig),
     ("data/sweeps/", SweepConfig),
+    ("data/lake.yaml", LakeConfig),
     ("data/network.yaml", NetworkConfig),
 ]
 

@@ -149,6 +149,7 @@ def test_what_the_steps_wrote_and_the_recipe_keeps_is_there_and_nothing_else(
     script = "cd /opt/evalpipe/installed && find . -type f && cat build/deep/version.py"
     outcome = run(docker_sandbox, built.image_digest, script)
     assert outcome.stdout == b"./build/deep/version.py\nmade\n"
+    assert built.image_digest is not None
     assert docker_sandbox.label(built.image_digest, LAYS_FILES) == "yes"
 
 

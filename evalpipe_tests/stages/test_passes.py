@@ -143,7 +143,7 @@ def test_after_an_interrupt_no_other_run_of_the_pass_begins(
     change_workspace(root, {b"test_new.py": b"import product\ndef test_new(): assert product.VALUE\n"})
     bench = TestBench(root, environment)
     candidate = ready(bench)
-    monkeypatch.setattr(bench, "room", Room(Capacity(1, 1024**3)))
+    monkeypatch.setattr(bench, "room", Room(tmp_path / "room", Capacity(1, 1024**3)))
     begun: list[str] = []
 
     def interrupted(box: ProcessBox, *arguments: object, **more: object) -> Outcome:

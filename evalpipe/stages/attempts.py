@@ -161,6 +161,8 @@ def _settled(bench: Workbench, agent_sweep: AgentSweep, place: tuple[str, ...]) 
     ]
     if found != rows:
         bench.lake.write("agent_runs", found, *place)
+        for row in found:
+            bench.lake.folder.add(calls_folder(bench, place, row["attempt"]))
     return found
 
 

@@ -144,9 +144,9 @@ def usage_of_interrupted(bench: Workbench, sweep: SweepConfig, row: dict[str, An
     """The row of an attempt that evalpipe did not see the end of, with what its journal says it used.
 
     The budget then has what it cost in the place of its worst case. Each call is in the journal before it is sent, so
-    without one there was none.
+    without one there was none. What an attempt used on another machine stays unknown: its journal is there.
     """
-    if row["model_calls"] is not None:
+    if row["model_calls"] is not None or not folder.exists():
         return row
     evidence = read_calls(folder / CALLS) if (folder / CALLS).exists() else Evidence(())
     budget = sweep_budget(bench, sweep)

@@ -89,6 +89,20 @@ def test_what_is_replaced_or_removed_on_one_machine_is_so_on_another(here: Lake,
     assert not here.path("verdicts", *PLACE).exists()
 
 
+def test_what_others_wrote_into_the_folder_is_added_once(here: Lake, there: Lake, s3_server: StoreServer) -> None:
+    folder = here.root / "calls" / "small" / "1"
+    folder.mkdir(parents=True)
+    (folder / "calls.jsonl").write_bytes(b"{}\n")
+    (folder / ".half.tmp").touch()
+    here.folder.add(folder)
+    before = s3_server.requests()
+    here.folder.add(folder)
+    assert s3_server.requests() == before
+    copy = there.root / "calls" / "small" / "1"
+    there.folder.look(copy)
+    assert [(path.name, path.read_bytes()) for path in copy.iterdir()] == [("calls.jsonl", b"{}\n")]
+
+
 def test_objects_are_the_files_that_every_other_program_reads(here: Lake, url: str, s3_server: StoreServer) -> None:
     path = here.write("verdicts", row("first"), *PLACE)
     bucket = s3_server.folder / "buckets" / url.split("/")[2]

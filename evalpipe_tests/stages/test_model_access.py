@@ -19,7 +19,13 @@ from evalpipe.stages.agent_programs import adapter_for, installed_program
 from evalpipe.stages.attempts import run_sample
 from evalpipe.stages.gradings import grade_sample
 from evalpipe.stages.images import EnvironmentNotReady
-from evalpipe.stages.model_access import ModelAccess, calls_folder, open_model_access, sweep_budget
+from evalpipe.stages.model_access import (
+    ModelAccess,
+    calls_folder,
+    open_model_access,
+    sweep_budget,
+    usage_of_interrupted,
+)
 from evalpipe.stages.reporting import gather_results
 from evalpipe.stages.sweeps import AgentSweep, SampleKey, open_agent_sweep
 from evalpipe_tests.asking_agent import KEY_VARIABLE, REAL_KEY, working_once, write_asking_agent
@@ -212,6 +218,9 @@ def test_an_attempt_that_was_cut_off_is_settled_from_its_journal(frozen: TestBen
     frozen.lake.write("agent_runs", [row | dict.fromkeys(used) | {"outcome": "interrupted"}], *part.place(other))
     assert attempt_alone(frozen, other)["attempt"] == 2
     assert rows_of(frozen, part, other)[0]["cost_usd"] == 0
+    # What it cost on another machine, that machine alone can tell.
+    elsewhere = frozen.lake.root / "calls" / "elsewhere"
+    assert usage_of_interrupted(frozen, frozen.sweep, cut, elsewhere) == cut
 
 
 def test_what_an_agent_lacks_is_said_before_anything_is_begun(

@@ -4,6 +4,7 @@ The runs are the same as those of the UI and land in the same history; what is d
 """
 
 import errno
+import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -80,9 +81,8 @@ class Driver:
     @cached_property
     def instance(self) -> dg.DagsterInstance:
         """The Dagster instance of the workspace, with its state below data/. Raises DiskFullError."""
-        set_dagster_home(self.workspace)
         _require_room(self.workspace)
-        instance = dg.DagsterInstance.get()
+        instance = open_instance(self.workspace)
         _end_orphaned_runs(instance)
         size_pools(instance, self.workspace.load_agents().items)
         return instance
@@ -285,11 +285,21 @@ def set_dagster_home(workspace: Workspace) -> None:
     os.environ["DAGSTER_BACKFILL_RETRY_DEFINITION_CHANGED_ERROR"] = "1"
 
 
-def initialise_instance(workspace: Workspace) -> None:
-    """Make the instance before the UI's processes start: two that start together on a fresh one can break it."""
+def open_instance(workspace: Workspace) -> dg.DagsterInstance:
+    """The Dagster instance of the workspace, which is made when there is none.
+
+    One process at a time: of two that make its database together, one fails or leaves it broken.
+    """
     set_dagster_home(workspace)
     workspace.state_dir.mkdir(parents=True, exist_ok=True)
-    with dg.DagsterInstance.get() as instance:
+    with (workspace.state_dir / "opening.lock").open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return dg.DagsterInstance.get()
+
+
+def initialise_instance(workspace: Workspace) -> None:
+    """Make the instance before the UI's processes start, which would all make it."""
+    with open_instance(workspace) as instance:
         instance.upgrade()
         size_pools(instance, workspace.load_agents().items)
 

@@ -7,7 +7,7 @@ import dagster as dg
 from dagster._core.execution.backfill import BulkActionsFilter, BulkActionStatus
 
 from evalpipe.config import Workspace
-from evalpipe.pipeline.driver import OWNER_TAG, set_dagster_home
+from evalpipe.pipeline.driver import OWNER_TAG, open_instance
 from evalpipe.sandbox.owners import is_leftover
 
 _UNDER_WAY = (dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING)
@@ -21,8 +21,7 @@ def running_work(workspace: Workspace) -> list[str]:
     """
     if not workspace.state_dir.exists():
         return []  # nothing ran yet, and to look would make Dagster's files
-    set_dagster_home(workspace)
-    with dg.DagsterInstance.get() as instance:
+    with open_instance(workspace) as instance:
         return [*_runs(instance), *_backfills(instance), *_queue(instance)]
 
 

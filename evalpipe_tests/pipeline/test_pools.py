@@ -1,7 +1,6 @@
 """The pools of a workspace: sized by the machine, until somebody sets another number."""
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import dagster as dg
@@ -10,8 +9,6 @@ from ruamel.yaml import YAML
 
 import evalpipe
 from evalpipe.pipeline.pools import size_pools, steps_at_once
-from evalpipe_tests.pipeline.stations import Walk
-from evalpipe_tests.pipeline.workspaces import TinyWorkspace, finish, killed_at_the_end, wait_until
 
 
 @pytest.fixture
@@ -52,27 +49,3 @@ def test_a_backfill_leaves_a_place_for_a_report(file: str) -> None:
     (backfill,) = runs["tag_concurrency_limits"]
     assert backfill["key"] == "dagster/backfill"
     assert 1 <= backfill["limit"] < runs["max_concurrent_runs"]
-
-
-@pytest.mark.slow
-def test_two_runs_at_once_share_one_machine(copied: Callable[[Walk], TinyWorkspace], begun: Walk) -> None:
-    """A box fills the machine: while one of either run is held, the other run's waits, and then both go on."""
-    tiny = copied(begun)
-    tiny.change("data/sweeps/small.yaml", "cpus: 1", f"cpus: {os.cpu_count()}")
-    before, room = tiny.gate.begun(), tiny.root / "data/state/room"
-    tiny.gate.hold_from(before)
-
-    def one_is_held_and_another_waits() -> bool:
-        places = [len(list((room / state).glob("*"))) for state in ("running", "waiting")]
-        return tiny.gate.begun() == before + 1 and places == [1, 1]
-
-    try:
-        with (
-            killed_at_the_end(tiny.start("run", "small", "--agent", "reference")) as first,
-            killed_at_the_end(tiny.start("run", "small", "--agent", "half")) as second,
-        ):
-            wait_until(one_is_held_and_another_waits, "a box is held, and another run's waits")
-            tiny.gate.open()
-            assert [finish(process).code for process in (first, second)] == [0, 0]
-    finally:
-        tiny.gate.open()

@@ -13,6 +13,8 @@ from evalpipe.runners.report import RunStatus, SuiteReport, TestOutcome, TestRes
 from evalpipe.runners.results import UNPROVEN, Results, shortened
 
 _NO_COMMAND = 126
+# Surefire's and Gradle's words for a JVM that died; what did not compile starts none.
+_CRASHED = re.compile(r"The forked VM terminated|Gradle Test Executor \d+' finished with non-zero exit value")
 _TASK = re.compile(r"(?:^|/)build/test-results/(?P<task>[^/]+)/")
 _FOLDERS = re.compile(r"(?:^|/)(?:target/surefire-reports|build/test-results)/")
 
@@ -52,6 +54,9 @@ def _suite_report(joined: JoinedFiles, canary: str) -> SuiteReport:
         if not found:
             uncollected[module or "."] = _errors(module, modules, joined)
     if not results.tests and set(proofs) <= {None} and joined.exit_status:
+        if _CRASHED.search(_log(joined)):
+            detail = f"the JVM of the tests ended before any class was done: {shortened(_log(joined))}"
+            return SuiteReport(RunStatus.NO_REPORT, detail=detail)
         uncollected = uncollected or {".": shortened(_log(joined))}
         return SuiteReport(RunStatus.BUILD_FAILED, uncollected=uncollected, detail="no module with tests builds")
     return SuiteReport(

@@ -210,6 +210,19 @@ def test_a_module_without_reports_is_told_with_the_errors_of_its_files() -> None
     assert "App.java" not in report.uncollected["core"]
 
 
+@pytest.mark.parametrize(
+    "log",
+    [
+        "[ERROR] The forked VM terminated without properly saying goodbye. VM crash or System.exit called?\n",
+        "> Process 'Gradle Test Executor 1' finished with non-zero exit value 134\n",
+    ],
+)
+def test_a_jvm_that_dies_in_its_first_class_is_no_build_that_failed(log: str) -> None:
+    report = read(modules=".\n", log=log, status=1)
+    assert report.status is RunStatus.NO_REPORT
+    assert log.strip() in report.detail
+
+
 def test_where_nothing_ran_and_the_tool_failed_nothing_builds() -> None:
     report = read(modules="app\ncore\n", log=LOG, status=1)
     assert report.status is RunStatus.BUILD_FAILED

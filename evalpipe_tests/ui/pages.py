@@ -5,8 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from evalpipe_tests.pipeline.workspaces import wait_until
 from evalpipe_tests.reports.browser import Browser
+from evalpipe_tests.ui.dagster_ui import DagsterUi
 
+_BACKFILLS = "{ partitionBackfillsOrError { ... on PartitionBackfills { results { id } } } }"
 _SETTLED_S = 1.0
 """What moves into place after the last text has appeared."""
 
@@ -47,6 +50,37 @@ def clicked(text: str) -> str:
     return (
         "(() => { const found = [...document.querySelectorAll('a, button, [role=button]')]"
         f".find(one => one.innerText.trim() === {text!r}); if (found) found.click(); return !!found; }})()"
+    )
+
+
+def materialized_by_hand(browser: Browser, ui: DagsterUi, asset: Sequence[str]) -> str:
+    """Launch every partition of an asset from its page, as a person does; returns the id of the backfill."""
+    # Two dimensions, of whose partitions none is chosen at first; a click before they are loaded does nothing.
+    chosen = "/\\n[1-9][0-9]* partitions\\n/.test(document.body.innerText)"
+    every = (
+        "[...document.querySelectorAll('button')].filter(one => one.innerText === 'All').forEach(one => one.click())"
+    )
+    steps = (
+        _clicked_button("Materialize"),
+        f"(() => {{ if ({chosen}) return true; {every}; return false; }})()",
+        _clicked_button("Launch backfill"),
+    )
+    visit(browser, ui.url, Page("", f"/assets/{'/'.join(asset)}", ["Materialize"], steps))
+    found: list[str] = []
+
+    def is_there() -> bool:
+        found[:] = [one["id"] for one in ui.ask(_BACKFILLS, {})["partitionBackfillsOrError"]["results"]]
+        return bool(found)
+
+    wait_until(is_there, "the backfill is launched")
+    return found[0]
+
+
+def _clicked_button(begins: str) -> str:
+    return (
+        "(() => { const found = [...document.querySelectorAll('button')]"
+        f".find(one => one.innerText.startsWith({begins!r}) && !one.disabled);"
+        " if (found) found.click(); return !!found; })()"
     )
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from evalpipe_tests.pipeline.demos import Demo
-from evalpipe_tests.pipeline.workspaces import TinyWorkspace
+from evalpipe_tests.pipeline.workspaces import TinyWorkspace, wait_until
 from evalpipe_tests.reports.browser import CHROMIUM, Browser
 from evalpipe_tests.ui.dagster_ui import DagsterUi, serving
-from evalpipe_tests.ui.pages import Page, clicked, partition_page, visit
+from evalpipe_tests.ui.pages import Page, clicked, materialized_by_hand, partition_page, visit
 
 pytestmark = [
     pytest.mark.slow,
@@ -25,11 +25,13 @@ pytestmark = [
     ),
 ]
 GRADES = ("demo", "broad", "graded_results")
+_HERE = '{repositoryName: "__repository__", repositoryLocationName: "evalpipe"}'
+_STATES = ") { ... on Schedules { results { name scheduleState { status } } } } }"
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The UI of a demo in which one attempt was lost: a backfill could grade a sample, and not the other."""
+    """The UI of a demo in which one attempt was lost: a backfill could grade every sample but one."""
 
     ui: DagsterUi
     browser: Browser
@@ -55,7 +57,7 @@ def opened(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ope
     lost.unlink()
     keys = [f"original-3|{lost.parent.name}", f"original-4|{lost.parent.name}"]
     with serving(tiny) as ui, Browser(tmp_path_factory.mktemp("profile")) as browser:
-        backfill = ui.backfill([GRADES], keys)
+        backfill = materialized_by_hand(browser, ui, GRADES)
         ended = ui.wait_for_backfill(backfill)
         assert ended["status"] == "COMPLETED_FAILED"
         failed = next(run["id"] for run in ended["runs"] if run["status"] == "FAILURE")
@@ -104,7 +106,7 @@ def test_the_page_of_a_backfill_counts_what_succeeded_and_failed(opened: Opened)
     wanted = ["demo / broad / graded_results", "Partitions targe", "Succeeded"]
     text = opened.says(Page("ui-backfill", f"/runs/b/{opened.backfill}", wanted))
     numbers = [line.strip() for line in text[text.index("graded_results") :].splitlines() if line.strip().isdigit()]
-    assert numbers == ["2", "0", "1", "1"]  # targeted, in progress, succeeded, failed
+    assert numbers == ["40", "0", "39", "1"]  # targeted, in progress, succeeded, failed
 
 
 def test_the_page_of_a_run_says_why_it_failed(opened: Opened) -> None:
@@ -139,6 +141,14 @@ def test_mining_shows_its_funnel_and_the_columns_of_its_table(opened: Opened) ->
 
 
 def test_schedules_and_sensors_are_there_and_off(opened: Opened) -> None:
+    """And one is on once somebody clicks its switch."""
     wanted = ["demo__quarterly", "judge_after_validation", "passes_that_are_due"]
     opened.says(Page("ui-automation", "/automation", wanted))
-    assert opened.browser.evaluate("document.querySelectorAll('input[type=checkbox][role=switch]:checked').length") == 0
+    counted = "[...document.querySelectorAll('label[class*=Switch] input')].map(one => one.checked)"
+    switches = opened.browser.evaluate(counted)
+    assert switches == [False] * 10
+    opened.browser.evaluate("document.querySelectorAll('label[class*=Switch] input')[9].click()")
+    wait_until(lambda: opened.browser.evaluate(counted) == [False] * 9 + [True], "the last one is on")
+    states = opened.ui.ask("{ schedulesOrError(repositorySelector: " + _HERE + _STATES, {})["schedulesOrError"]
+    on = [one["name"] for one in states["results"] if one["scheduleState"]["status"] == "RUNNING"]
+    assert on == ["weekly_mining"]

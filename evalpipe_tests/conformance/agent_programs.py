@@ -87,9 +87,15 @@ def _denying_opencode(start: AgentCommand) -> AgentCommand:
     return replace(start, env={**start.env, "OPENCODE_CONFIG_CONTENT": json.dumps(config)})
 
 
+def lingering(start: AgentCommand) -> AgentCommand:
+    """A start after whose end something stays, so that the attempt does not end with its program."""
+    *before, script = start.command[:3]
+    return replace(start, command=(*before, f"{script.replace('exec ', '')}\nsleep 600", *start.command[3:]))
+
+
 @dataclass(frozen=True)
-class Forbidden:
-    """An adapter whose program is started with the wrong permissions."""
+class Changed:
+    """An adapter whose program is started in another way."""
 
     inner: ProgramAdapter
     change: Callable[[AgentCommand], AgentCommand]

@@ -29,7 +29,7 @@ from evalpipe.gateway import Caps, Gateway, Provider
 from evalpipe.history import Repository, ScratchObjects
 from evalpipe.sandbox import DockerSandbox, Limits
 from evalpipe.tasks import PromptMode
-from evalpipe_tests.conformance.agent_programs import MEND, PROGRAMS, Forbidden, RealProgram
+from evalpipe_tests.conformance.agent_programs import MEND, PROGRAMS, Changed, RealProgram, lingering
 from evalpipe_tests.conformance.environments import EnvironmentImages
 from evalpipe_tests.history.builder import Builder
 from evalpipe_tests.model_replies import Fail
@@ -78,7 +78,7 @@ class Bench:
         caps: Caps | None = None,
         silence_s: float = 60,
         stop_after_calls: int | None = None,
-        forbidden: bool = False,
+        change: Callable[[AgentCommand], AgentCommand] | None = None,
         settings: ProgramSettings | None = None,
         beside: Mapping[bytes, bytes] | None = None,
     ) -> AttemptResult:
@@ -91,7 +91,7 @@ class Bench:
         task = task_record(parent=parent, commit=commit)
         assignment = Assignment(task, PromptMode.ORIGINAL, 1, _PROMPT)
         program = self.program.make(settings or ProgramSettings(self.program.model))
-        adapter = Forbidden(program, self._forbidding()) if forbidden else program
+        adapter = Changed(program, change) if change else program
         with ModelServer(script) as self.server:
             provider = Provider("p", self.server.url, frozenset({self.program.form}), "EVALPIPE_TEST_KEY")
             with (
@@ -103,11 +103,6 @@ class Bench:
                 if stop_after_calls:
                     watch = StopsAfterCalls(120, 120, model, server=self.server, calls=stop_after_calls)
                 return run_attempt(*place, _LIMITS, {"task": "t"}, model, watch)
-
-    def _forbidding(self) -> Callable[[AgentCommand], AgentCommand]:
-        if self.program.forbid is None:
-            pytest.skip("the program has no permissions")
-        return self.program.forbid
 
 
 # By default those of which a run of the whole suite asks; the others have images of their own to build.
@@ -160,7 +155,9 @@ def _is_told(bench: Bench, result: AttemptResult) -> None:
 
 @of_all_cases
 def test_wrong_permissions_are_a_fault_of_the_configuration(bench: Bench) -> None:
-    result = bench.attempt([bench.program.mend, *bench.program.ending], forbidden=True)
+    if bench.program.forbid is None:
+        pytest.skip("the program has no permissions")
+    result = bench.attempt([bench.program.mend, *bench.program.ending], change=bench.program.forbid)
     assert result.outcome is AttemptOutcome.PERMISSION_DENIED, (result.detail, result.transcript[-3000:])
     assert AttemptFlag.TOOLS_REFUSED in result.flags
 
@@ -194,6 +191,16 @@ def test_an_attempt_with_a_background_child_that_holds_the_output_ends(bench: Be
     # Gemini CLI and opencode wait for it, as long as it lives, before they ask their model again.
     result = bench.attempt(bench.program.script(f"{MEND}; sleep 30 & echo started"))
     assert result.outcome is AttemptOutcome.FINISHED, (result.detail, result.transcript[-3000:])
+    assert b"+    return 12" in (result.patch or b"")
+
+
+@of_all_cases
+def test_an_attempt_that_hangs_after_the_last_event_of_its_program_has_finished(bench: Bench) -> None:
+    if bench.name in ("aider", "mini-swe-agent"):
+        pytest.skip("the program prints no events")
+    result = bench.attempt([bench.program.mend, *bench.program.ending], change=lingering)
+    assert result.outcome is AttemptOutcome.FINISHED, (result.detail, result.transcript[-3000:])
+    assert result.flags == (AttemptFlag.STOPPED_AT_ITS_END,)
     assert b"+    return 12" in (result.patch or b"")
 
 

@@ -115,7 +115,8 @@ def classify(
 
 def _by_evidence(evidence: Evidence) -> tuple[AttemptOutcome, str] | None:
     cap = evidence.cap_reached
-    if cap is not None:
+    # An agent that never had an answer has not failed, whatever it broke off.
+    if cap is not None and evidence.succeeded:
         detail = next(call.detail for call in evidence.calls if call.result is cap)
         return _OF_CAPS[cap], detail
     last = evidence.last_of_provider

@@ -24,7 +24,8 @@ class Caps:
     """The most an attempt may use; None is no limit.
 
     A call is refused when what is used has reached a cap, so tokens and cost may pass it by what the calls under way
-    use. `calls` counts those that succeed: a retry after a fault of the provider is no turn.
+    use. `calls` counts those that succeed, and those that the agent broke off, which may have been paid for: a retry
+    after a fault of the provider is no turn.
     """
 
     calls: int | None = None
@@ -63,14 +64,14 @@ class AttemptState:
     _calls: dict[int, Call] = field(default_factory=dict)
     _open: int = 0
     _used: TokenUsage = field(default_factory=TokenUsage)
-    _succeeded: int = 0
+    _turns: int = 0
 
     def refusal(self, route: Route) -> tuple[CallResult, str] | None:
         """The cap that forbids another call now, and what to tell the agent."""
         if not route.generates:
             return None
         caps = self.caps
-        if caps.calls is not None and self._succeeded + self._open >= caps.calls:
+        if caps.calls is not None and self._turns + self._open >= caps.calls:
             return CallResult.REFUSED_CALLS, f"this attempt has used its {caps.calls} model calls"
         if caps.tokens is not None:
             if any(call.result is CallResult.OK and call.usage is None for call in self._generating()):
@@ -110,7 +111,7 @@ class AttemptState:
             self._used += usage
         self.places.report(result)
         self._open -= call.generates
-        self._succeeded += call.generates and result is CallResult.OK
+        self._turns += call.generates and result in (CallResult.OK, CallResult.AGENT_LEFT)
         error_type = facts.error_type if facts else None
         message = facts.error_message if facts else None
         self._enter(

@@ -56,6 +56,14 @@ def test_a_fault_of_the_provider_comes_first_and_is_run_again(result: CallResult
     assert classify(ENDED, _evidence(result), b"", ("Bash",))[0] is outcome
 
 
+def test_an_agent_that_broke_off_every_call_until_its_turns_were_used_had_no_answer() -> None:
+    left = replace(_OK, result=CallResult.AGENT_LEFT, usage=None)
+    evidence = Evidence((left, replace(left, number=2, result=CallResult.REFUSED_CALLS)))
+    outcome, detail = classify(ENDED, evidence, b"diff")
+    assert outcome is AttemptOutcome.NO_MODEL_CALL
+    assert "agent_left" in detail
+
+
 def test_an_agent_that_used_up_its_memory_has_failed_whatever_was_refused() -> None:
     ended = replace(ENDED, exit_code=137, out_of_memory=True)
     assert classify(ended, _evidence(), b"", ("Bash",))[0] is AttemptOutcome.OUT_OF_MEMORY

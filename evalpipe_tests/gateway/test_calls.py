@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evalpipe.gateway import CallResult, Gateway, TokenUsage, WireForm, read_calls
+from evalpipe.gateway import CallResult, Caps, Gateway, TokenUsage, WireForm, read_calls
 from evalpipe_tests.gateway.asking import FORMS, MODELS, REAL_KEY, UnixConnection, ask, provider
 from evalpipe_tests.model_replies import Fail, Say, Use
 from evalpipe_tests.model_server import Drop, ModelServer, Silence, Step
@@ -119,7 +119,7 @@ def test_a_stream_that_breaks_keeps_what_it_had_reported() -> None:
 def test_who_leaves_with_the_last_event_has_had_a_whole_reply(step: Step, last: bytes, result: CallResult) -> None:
     form = WireForm.ANTHROPIC_MESSAGES
     with ModelServer([step]) as server, Gateway([provider(server.url, form)]) as gateway:
-        attempt = gateway.open_attempt("a", "test")
+        attempt = gateway.open_attempt("a", "test", caps=Caps(calls=1))
         connection = UnixConnection(attempt.socket)
         connection.request("POST", "/v1/messages", b'{"stream": true}', {"x-api-key": attempt.key})
         reply = connection.getresponse()
@@ -130,8 +130,10 @@ def test_who_leaves_with_the_last_event_has_had_a_whole_reply(step: Step, last: 
         deadline = time.monotonic() + 10
         while attempt.progress().in_flight and time.monotonic() < deadline:
             time.sleep(0.01)
-        [call] = attempt.close().calls
+        assert ask(attempt, form).status == 400  # Either way it was a turn, which may have been paid for.
+        call, refused = attempt.close().calls
     assert (call.result, call.status) == (result, 200)
+    assert refused.result is CallResult.REFUSED_CALLS
 
 
 def test_a_provider_that_is_not_there_is_an_error_of_the_provider() -> None:

@@ -202,6 +202,8 @@ def _errors(scheme: str) -> _Errors:
     # Imported here, for only one of the packages has to be there, and aiohttp takes its time.
     import aiohttp
 
+    # RuntimeError: of a session that is closed, or a thread that there is no room for.
+    ended = (OSError, EOFError, RuntimeError, aiohttp.ClientError)
     if scheme == "s3":
         from botocore import exceptions as s3  # type: ignore[import-untyped]
 
@@ -209,14 +211,12 @@ def _errors(scheme: str) -> _Errors:
             (PermissionError, s3.NoCredentialsError, s3.PartialCredentialsError),
             (s3.FlexibleChecksumError,),
             # ValueError: of an endpoint or a region that is none.
-            (OSError, ValueError, aiohttp.ClientError, s3.BotoCoreError, s3.ClientError),
+            (*ended, ValueError, s3.BotoCoreError, s3.ClientError),
         )
     from gcsfs import retry as gs  # type: ignore[import-untyped]
     from google.auth.exceptions import GoogleAuthError
 
-    return _Errors(
-        (PermissionError, GoogleAuthError), (gs.ChecksumError,), (OSError, aiohttp.ClientError, gs.HttpError)
-    )
+    return _Errors((PermissionError, GoogleAuthError), (gs.ChecksumError,), (*ended, gs.HttpError))
 
 
 def _stored(info: Mapping[str, Any]) -> StoredObject:

@@ -129,7 +129,7 @@ def workspace_status(bench: Workbench) -> WorkspaceStatus:
     )
     found.next_steps = _next_steps(found)
     found.stale = list(_stale(found))
-    found.blocked = [*_blocked(found), *_failed_probes(bench, found)]
+    found.blocked = [*_blocked(found), *_failed_probes(bench, found), *_waiting(bench)]
     return found
 
 
@@ -334,6 +334,12 @@ def _failed_probes(bench: Workbench, status: WorkspaceStatus) -> Iterator[str]:
         for (agent, image), row in newest.items():
             if row["findings"]:
                 yield f"{sweep.name}: {agent} is not run in {image}: {'; '.join(row['findings'])}"
+
+
+def _waiting(bench: Workbench) -> Iterator[str]:
+    """Files that the store of the lake does not have: to read the lake has just put there what could be put."""
+    if count := len(bench.lake.folder.waiting()):
+        yield f"the lake: {count} files wait to be put into {bench.lake.folder.place}; `evalpipe lake push` says which"
 
 
 def _has_passes_due(repository: RepositoryStatus) -> bool:

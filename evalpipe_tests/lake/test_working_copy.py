@@ -206,6 +206,7 @@ def test_a_blob_that_another_machine_used_meanwhile_stays(here: Lake, there: Lak
     assert list(here.folder.files(here.blobs.root)) == []
 
 
+@pytest.mark.slow
 def test_reading_costs_one_request_for_a_thousand_partitions_once_they_are_here(
     here: Lake, there: Lake, s3_server: StoreServer
 ) -> None:
@@ -226,6 +227,7 @@ def test_tables_are_listed_whole(here: Lake, there: Lake) -> None:
     assert table_files(there) == [("verdicts", there.path("verdicts", *PLACE))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variables", "place", "fault", "text"),
     [

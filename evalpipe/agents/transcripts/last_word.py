@@ -86,4 +86,5 @@ class LastWordListener:
         event = parsed(line)
         word = rule.word(event) if isinstance(event, dict) else None
         if word is not None:
-            self.word, self.at = word, time.monotonic()
+            self.at = time.monotonic()  # First: another thread looks at both.
+            self.word = word

@@ -13,7 +13,7 @@ from pathlib import Path
 from evalpipe.sandbox import DIRECTORY, REGULAR, FileEntry, Limits, Sandbox
 
 CLOCK_TOLERANCE_S = 60
-"""More than any delay between the two looks at the clock, less than what a certificate or a test would notice."""
+"""What a box's clock may be off before its command began or after it ended: less than a certificate or a test sees."""
 
 TELLING_SHARE = 0.5
 """Of a change's distinctive lines: fewer stand in an image by chance, in libraries that do something alike."""
@@ -93,13 +93,15 @@ def probe(
         # Processes see the whole host, the reference change in the mirror too.
         searched = "/" if isolated else box.root
         command = ("/bin/sh", "-c", _SCRIPT.decode(), box.root, str(host_file), searched, _FOLDER)
+        begun_at = time.time()
         ended = box.run(command, env={"LC_ALL": "C"}, cwd=f"{box.root}/repo")
+        ended_at = time.time()
         facts = _facts(box.read_file(f"{_FOLDER}/facts", _FACTS_BYTES) or b"")
         found = box.read_file(f"{_FOLDER}/found", _LINES_BYTES) or b""
     if ended.exit_code != 0 or "searched" not in facts:
         words = (ended.stderr or ended.stdout)[-500:].decode(errors="replace").strip()
         return [ProbeFinding(ProbeFault.DID_NOT_END, f"exit code {ended.exit_code}: {words}")]
-    findings = list(_promises(facts))
+    findings = list(_promises(facts, begun_at, ended_at))
     if isolated:
         findings += _isolation(facts, limits, str(host_file))
     findings += _answers(facts, set(found.split(b"\n")), answers)
@@ -114,13 +116,13 @@ def _facts(report: bytes) -> dict[str, list[str]]:
     return facts
 
 
-def _promises(facts: Mapping[str, list[str]]) -> Iterable[ProbeFinding]:
-    """What every sandbox promises."""
+def _promises(facts: Mapping[str, list[str]], begun_at: float, ended_at: float) -> Iterable[ProbeFinding]:
+    """What every sandbox promises. The box looked at its clock between the two times, in seconds since 1970."""
     if facts.get("writable") != ["yes"]:
         yield ProbeFinding(ProbeFault.WORKSPACE_NOT_WRITABLE, "a file cannot be made in the repository's folder")
     clock = int(facts["clock"][0]) if facts.get("clock", [""])[0].isdigit() else 0
-    if abs(clock - time.time()) > CLOCK_TOLERANCE_S:
-        yield ProbeFinding(ProbeFault.CLOCK_OFF, f"the box says {clock}, this machine {time.time():.0f}")
+    if not begun_at - CLOCK_TOLERANCE_S <= clock <= ended_at + CLOCK_TOLERANCE_S:
+        yield ProbeFinding(ProbeFault.CLOCK_OFF, f"the box says {clock}, this machine {begun_at:.0f} to {ended_at:.0f}")
 
 
 def _isolation(facts: Mapping[str, list[str]], limits: Limits, host_file: str) -> Iterable[ProbeFinding]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -42,6 +44,17 @@ def test_a_box_as_it_was_promised_passes(docker_place: Place, tmp_path: Path) ->
 
 def test_processes_pass_what_they_promise(process_place: Place) -> None:
     assert findings(process_place, isolated=False) == []
+
+
+@pytest.mark.parametrize(("begun", "ended", "is_off"), [(0, 300, False), (-3600, -3590, True), (3600, 3610, True)])
+def test_a_clock_is_off_when_no_moment_of_the_look_is_near_it(
+    begun: float, ended: float, *, is_off: bool, process_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The search of an image takes minutes on a busy machine, and the box looked at its clock before it."""
+    now = time.time()
+    moments = iter([now + begun, now + ended])
+    monkeypatch.setattr("evalpipe.agents.probe.time", SimpleNamespace(time=lambda: next(moments)))
+    assert (ProbeFault.CLOCK_OFF in faults(findings(process_place, isolated=False))) is is_off
 
 
 def test_what_a_container_promises_is_not_taken_from_processes(process_place: Place, tmp_path: Path) -> None:

@@ -157,10 +157,10 @@ class ProcessBox:
             raise EngineFault(f"{self.name} could not run its command: {answer.removeprefix('fault: ')}")
         if self._interrupted or (answer == "stopped" and not run.timed_out):
             raise Interrupted(f"{self.name} was killed while it ran")
-        if run.asked_to_end or (run.timed_out and answer == "stopped"):
-            exit_code = None
-        elif answer.startswith("exit: "):
+        if answer.startswith("exit: ") and not run.asked_to_end:
             exit_code = int(answer.removeprefix("exit: "))
+        elif run.asked_to_end or run.timed_out:
+            exit_code = None
         else:
             raise EngineFault(f"the launcher of {self.name} vanished; was it killed for want of memory?")
         return Outcome(

@@ -49,7 +49,7 @@ def test_a_command_whose_time_is_up_may_write_down_what_it_has(place: Place) -> 
 
 @dataclass
 class SilenceWatch:
-    """Ends what has written nothing for a second, once it has begun to."""
+    """Ends what has written nothing for two seconds, once it has begun to."""
 
     seen: list[tuple[float, float]] = field(default_factory=list)
     heard: bytes = b""
@@ -59,7 +59,7 @@ class SilenceWatch:
 
     def is_over(self, elapsed_s: float, silent_s: float) -> bool:
         self.seen.append((elapsed_s, silent_s))
-        return bool(self.heard) and silent_s > 1
+        return bool(self.heard) and silent_s > 2
 
 
 def test_a_watch_ends_what_is_silent_and_not_what_writes(place: Place) -> None:

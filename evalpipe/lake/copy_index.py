@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,7 +53,9 @@ class CopyIndex:
             self._folder.mkdir(parents=True, exist_ok=True)
             own = path.with_name(f"machine.{secrets.token_hex(4)}")
             own.write_text(secrets.token_hex(8), encoding="ascii")
-            own.rename(path) if not path.exists() else own.unlink()
+            with suppress(FileExistsError):  # of two who come first, one
+                path.hardlink_to(own)
+            own.unlink()
         # The name of the host tells a copy that was moved to another one with all that is in it.
         return f"{socket.gethostname()} {path.read_text(encoding='ascii')}"
 

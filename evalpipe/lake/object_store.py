@@ -224,4 +224,6 @@ def _stored(info: Mapping[str, Any]) -> StoredObject:
     if isinstance(modified, str):
         modified = dt.datetime.fromisoformat(modified)
     assert isinstance(modified, dt.datetime)
+    # Some stores tell parts of a second in a listing and none of one object.
+    modified = modified.replace(microsecond=0)
     return StoredObject(str(info.get("ETag") or info["etag"]), int(info["size"]), modified.astimezone(dt.UTC))

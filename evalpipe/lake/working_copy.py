@@ -135,6 +135,9 @@ class WorkingCopy(LakeFolder):
     def hold(self, path: Path) -> Iterator[None]:
         """Hold a file against every machine that uses this store. Raises StoreError before it is held, not after."""
         key = self._key(path)
+        if self._is_local(key):
+            yield
+            return
         with Lease(self.store, key, self._index.machine) as lease:
             self.refresh(path)
             self._held[key] = lease

@@ -47,6 +47,7 @@ def test_objects_are_put_read_listed_and_removed(store: ObjectStore) -> None:
     assert found["a/b"] == store.state("a/b")
     assert found["a/b"].etag == changed
     assert abs(found["a/b"].modified - begun) < dt.timedelta(minutes=1)
+    assert found["a/b"].modified.microsecond == 0
     assert store.below("") == found
     assert store.folders("a") == ["c"]
     assert store.folders("nothing") == []

@@ -25,10 +25,6 @@ BACKFILL = """
 mutation($b: LaunchBackfillParams!) { launchPartitionBackfill(backfillParams: $b) {
   __typename ... on LaunchBackfillSuccess { backfillId } ... on PythonError { message } } }
 """
-AGAIN = """
-mutation($p: ReexecutionParams) { reexecutePartitionBackfill(reexecutionParams: $p) {
-  __typename ... on LaunchBackfillSuccess { backfillId } ... on PythonError { message } } }
-"""
 STATUS = """
 query($id: String!) { partitionBackfillOrError(backfillId: $id) { __typename
   ... on PartitionBackfill { status numPartitions error { message } runs(limit: 100) { id status } } } }
@@ -98,13 +94,6 @@ class Ui:
     def backfill(self, asset: list[str], partitions: list[str]) -> str:
         parameters = {"partitionNames": partitions, "assetSelection": [{"path": asset}], "title": "/".join(asset)}
         answer = self.ask(BACKFILL, {"b": parameters})["launchPartitionBackfill"]
-        assert answer["__typename"] == "LaunchBackfillSuccess", answer
-        return str(answer["backfillId"])
-
-    def run_again_what_failed(self, backfill: str) -> str:
-        """*Re-execute from failure*; returns the id of the new backfill."""
-        parameters = {"parentRunId": backfill, "strategy": "FROM_FAILURE"}
-        answer = self.ask(AGAIN, {"p": parameters})["reexecutePartitionBackfill"]
         assert answer["__typename"] == "LaunchBackfillSuccess", answer
         return str(answer["backfillId"])
 

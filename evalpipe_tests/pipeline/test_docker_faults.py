@@ -193,20 +193,20 @@ def _an_engine_that_dies_in_a_backfill(tiny: TinyWorkspace, engine: Engine) -> N
     tiny.succeed("run", "small", "--agent", "empty")
     ledger = tiny.lake / "agent_runs" / "small" / "reference"
     tasks = load_task_set(tiny.workspace.task_sets_dir / "tiny").tasks
+    every = [f"original-{number}|{task}" for number in (1, 2) for task in tasks]
 
     def begun() -> int:
         return len(list(ledger.rglob("*.parquet")))
 
     with running(tiny) as ui:
-        asked = ui.backfill(ATTEMPTS, [f"original-{number}|{task}" for number in (1, 2) for task in tasks])
+        asked = ui.backfill(ATTEMPTS, every)
         wait_until(lambda: begun() >= 1, "an attempt is begun", 120)
         engine.die()
         assert ui.wait(asked, 120)["status"] == "COMPLETED_FAILED"
         in_flight = begun()
         assert in_flight <= 1 + (os.cpu_count() or 1)
         engine.start()
-        again = ui.run_again_what_failed(asked)
-        assert ui.wait(again, 120)["status"] == "COMPLETED_SUCCESS"
+        assert ui.wait(ui.backfill(ATTEMPTS, every), 120)["status"] == "COMPLETED_SUCCESS"
         assert ui.partitions(ATTEMPTS) == (4, 4, 0)
     outcomes = [pq.read_table(path)["outcome"].to_pylist() for path in ledger.rglob("*.parquet")]
     assert [found[-1] for found in outcomes] == ["finished"] * 4

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from evalpipe.agents.adapter import ProgramOutput
 from evalpipe.lake import DiskFullError
 from evalpipe.sandbox import EngineFault, EngineUnavailable, ImageMissing, Interrupted
 from evalpipe.stages import attempts, sweeps
+from evalpipe.stages.attempt_story import attempt_story, story_text
 from evalpipe.stages.attempts import latest_attempt
 from evalpipe.stages.images import EnvironmentNotReady
 from evalpipe.stages.sweeps import (
@@ -53,6 +55,18 @@ def test_sample_is_attempted_once(frozen: TestBench) -> None:
         "sample": "original-1",
         "purpose": "agent",
     }
+
+
+def test_what_a_program_says_it_used_stands_beside_what_was_counted(frozen: TestBench) -> None:
+    usage = '"modelUsage":{"m":{"inputTokens":140,"cacheReadInputTokens":60,"outputTokens":14}}'
+    said = f'{{"type":"result","result":"no credit","is_error":true,"total_cost_usd":0.5,{usage}}}'
+    part, key = part_of(frozen), first_key(frozen)
+    row, _ = run(frozen, part, ShellAgent(f"echo '{said}'", ProgramOutput("claude-code", "2")), key)
+    reported = [row[f"reported_{name}"] for name in ("input_tokens", "output_tokens", "cost_usd")]
+    assert reported == [200, 14, 0.5]
+    assert row.get("input_tokens") is None
+    told = story_text(attempt_story(frozen, row["attempt_id"]))
+    assert "  by the program's own count: input 200, output 14, cost $0.5000\n" in told
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,10 @@ def compare_sweeps(sweeps: Sequence[SweepResults], agents: Sequence[str] = ()) -
         if first.mode == second.mode
     ]
     if not keys:
-        raise NotComparable("no agent of one sweep can be compared with one of another: look at --agent and the modes")
+        raise NotComparable(
+            "no agent of one sweep can be compared with one of another: look at --agent and the modes; controls "
+            "(reference, empty) are never compared"
+        )
     category = {task.task_id: task.category for task in sweeps[0].tasks}
     return SweepComparison(
         sweeps=tuple(results.sweep for results in sweeps),

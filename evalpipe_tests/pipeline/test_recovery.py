@@ -49,6 +49,10 @@ class _Backfill:
         last = {key: rows[-1] for key, rows in self.attempts().items()}
         return {key for key, row in last.items() if row["outcome"] == "interrupted" and row["run_id"] in runs}
 
+    def busy(self) -> list[str]:
+        """The runs with attempts in flight: while all boxes are held in one, another's wait for a place."""
+        return sorted(run for run in self.workers() if self.in_flight([run]))
+
     def workers(self) -> dict[str, int]:
         """The processes of the runs that are under way, as they have named themselves."""
         found = {}
@@ -122,12 +126,11 @@ def _the_servers_die(ui: Ui, backfill: _Backfill) -> None:
 
 def _a_worker_dies(backfill: _Backfill) -> None:
     """The code server that started it is gone: run monitoring misses it, and the rest of its run is run again."""
-    runs = sorted(backfill.workers())
-    wait_until(lambda: len(backfill.in_flight(runs[:1])) > 0, "it has attempts in flight")
-    backfill.kill(runs[:1])
-    wait_until(lambda: runs[0] not in backfill.workers() and len(backfill.workers()) == 2, "a run takes its place", 120)
-    new = set(backfill.workers()) - set(runs)
-    wait_until(lambda: len(backfill.in_flight(new)) > 0, "it makes attempts")
+    wait_until(lambda: len(backfill.busy()) > 0, "attempts are in flight")
+    victim = backfill.busy()[0]
+    backfill.kill([victim])
+    wait_until(lambda: victim not in backfill.workers() and len(backfill.workers()) == 2, "a run takes its place", 120)
+    wait_until(lambda: len(backfill.busy()) > 0, "attempts are in flight")
 
 
 def _everything_dies(ui: Ui, backfill: _Backfill) -> None:

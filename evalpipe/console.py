@@ -1,6 +1,7 @@
 """How the command line talks: progress on the error stream, results on the output stream."""
 
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 _PLAIN_LINES = 4
 """How many lines a stage prints where there is no terminal: a log wants signs of life, not a bar."""
+_SECONDS_WORTH_TELLING = 10
 
 
 @contextmanager
@@ -30,15 +32,23 @@ def progress(label: str, steps: int) -> "Iterator[Advance]":
 
             yield move
     else:
-        done = 0
+        done, began = 0, time.monotonic()
 
         def count(moved: int = 1, text: str = "") -> None:
             nonlocal done
             done += moved
             if moved and (done == steps or done * _PLAIN_LINES // steps > (done - moved) * _PLAIN_LINES // steps):
-                note(f"{label}: {done} of {steps}{f' ({text})' if text else ''}")
+                left = _time_left((time.monotonic() - began) / done * (steps - done))
+                note(f"{label}: {done} of {steps}{f' ({text})' if text else ''}{left}")
 
         yield lambda steps=1, note="": count(steps, note)
+
+
+def _time_left(seconds: float) -> str:
+    """What is left at the pace so far; nothing below some seconds, which a reader waits for anyway."""
+    if seconds < _SECONDS_WORTH_TELLING:
+        return ""
+    return f", {seconds / 60:.0f} min left" if seconds >= 90 else f", {seconds:.0f} s left"
 
 
 def note(text: str) -> None:

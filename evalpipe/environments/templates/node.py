@@ -53,8 +53,11 @@ _PNPM_LOCKED = """pnpm install --frozen-lockfile --ignore-scripts ||
 # pnpm counts in minutes from now.
 _PNPM = """minutes=$(( ($(date +%s) - $(date -d {before} +%s)) / 60 ))
 pnpm install --no-frozen-lockfile --ignore-scripts --config.minimumReleaseAge="$minutes\""""
-_YARN_LOCKED = """yarn install --frozen-lockfile --ignore-engines --non-interactive --ignore-scripts ||
-    yarn install --ignore-engines --non-interactive --ignore-scripts"""
+# Two that fill the same cache at once take each other's files for broken ones.
+_YARN_LOCKED = """mkdir -p "$YARN_CACHE_FOLDER"
+alone="file:$YARN_CACHE_FOLDER/.mutex"
+yarn install --mutex "$alone" --frozen-lockfile --ignore-engines --non-interactive --ignore-scripts ||
+    yarn install --mutex "$alone" --ignore-engines --non-interactive --ignore-scripts"""
 _BERRY = """yarn install --immutable || yarn install --mode=skip-build"""
 _PNPM_SCRIPTS = "pnpm rebuild || echo 'evalpipe: some install scripts failed; going on without'"
 

@@ -11,6 +11,9 @@ import pytest
 
 from evalpipe_tests.conformance.suites import TWO, Files, Place, outcomes
 
+# Each takes a fraction of a second, and all of them together too long for `make check`.
+pytestmark = pytest.mark.slow
+
 OUTCOMES = """
     import os, sys, unittest
     import pytest

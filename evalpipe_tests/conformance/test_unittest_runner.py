@@ -10,6 +10,9 @@ from evalpipe.runners import WHOLE_SUITE, RunStatus, SuiteReport, SuiteRequest, 
 from evalpipe.runners.suite import SuiteRun, run_suite
 from evalpipe_tests.conformance.suites import LIMITS, Files, Place, as_entries, outcomes
 
+# Each takes a fraction of a second, and all of them together too long for `make check`.
+pytestmark = pytest.mark.slow
+
 OUTCOMES = r'''
     import os, sys, unittest
 

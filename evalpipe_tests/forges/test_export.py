@@ -15,6 +15,9 @@ from evalpipe_tests.forges.conftest import Caller
 from evalpipe_tests.forges.server import FakeItem, Fault, Request, Response
 from evalpipe_tests.forges.test_github import lines
 
+# Each takes a fraction of a second, and all of them together too long for `make check`.
+pytestmark = pytest.mark.slow
+
 
 class Killed(BaseException):
     """As a kill: nothing catches it."""

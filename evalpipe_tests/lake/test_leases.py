@@ -12,6 +12,9 @@ from evalpipe.lake import Lake, leases
 from evalpipe.lake.leases import Lease
 from evalpipe.lake.object_store import ObjectStore
 
+# Each takes a fraction of a second, and all of them together too long for `make check`.
+pytestmark = pytest.mark.slow
+
 KEY = "agent_runs/small/agent/one.parquet"
 
 

@@ -13,6 +13,9 @@ import pytest
 from evalpipe.sandbox import REGULAR, DockerSandbox, FileEntry, Interrupted, ProcessSandbox, Sandbox, owner_id
 from evalpipe_tests.conformance.sandboxes.places import LIMITS, Place
 
+# Each takes a fraction of a second, and all of them together too long for `make check`.
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("script", ["exit 0", "exit 1", "mkdir -p a/b && chmod 000 a"])
 def test_nothing_is_left_after_a_run(place: Place, script: str) -> None:

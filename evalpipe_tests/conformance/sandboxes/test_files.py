@@ -9,6 +9,9 @@ import pytest
 from evalpipe.sandbox import EXECUTABLE, REGULAR, SYMLINK, Box, FileEntry, OutputTooLarge, TreeLimits, UnsafeOutput
 from evalpipe_tests.conformance.sandboxes.places import LIMITS, TREE, Place, python
 
+# Each takes a fraction of a second, and all of them together too long for `make check`.
+pytestmark = pytest.mark.slow
+
 ODD_NAMES = [
     b"with blank",
     b"quotes'\"",

@@ -50,10 +50,10 @@ query($id: ID!) { runOrError(runId: $id) { __typename ... on Run { status } } }
 
 # Dagster's daemon, which looks for backfills every 30 s, and as often whether one is done: here every 2 s.
 _DAEMON = """
-import dagster._daemon.backfill as backfill
+import dagster._daemon.controller as controller
 from dagster._daemon.cli import create_dagster_daemon_cli
 
-backfill.DEFAULT_DAEMON_INTERVAL_SECONDS = 2
+controller.DEFAULT_DAEMON_INTERVAL_SECONDS = 2
 create_dagster_daemon_cli()()
 """
 

@@ -114,6 +114,8 @@ def differing_conditions(manifests: Mapping[str, Mapping[str, Any]]) -> list[Con
 
     That is the first whose manifest has every condition: where nothing of an agent's own runs, nothing is watched.
     """
+    if not manifests:
+        return []
     first = next((name for name, one in manifests.items() if "silence_s" in one["environment"]), next(iter(manifests)))
     return [
         ConditionsDiffer(first, name, conditions_that_differ(manifests[first], manifest))
@@ -144,11 +146,10 @@ def manifest_findings(results: SweepResults) -> tuple[Finding, ...]:
                 text = f"{wording.plain(agent.name)} ({wording.plain(mode)}) has no manifest: its settings are unknown"
                 found.append(Finding(Caution.NO_MANIFEST, text))
         names = [agent.name for agent in shown if (agent.name, mode) in results.manifests]
-        if names:
-            differ = differing_conditions({name: results.manifests[name, mode] for name in names})
-            lines = [line for one in differ for line in one.lines(wording.plain)]
-            found += [
-                Finding(Caution.MANIFESTS_DIFFER, f"run under different conditions: {wording.plain(line, 400)}")
-                for line in lines
-            ]
+        differ = differing_conditions({name: results.manifests[name, mode] for name in names})
+        found += [
+            Finding(Caution.MANIFESTS_DIFFER, f"run under different conditions: {wording.plain(line, 400)}")
+            for one in differ
+            for line in one.lines(wording.plain)
+        ]
     return tuple(found)

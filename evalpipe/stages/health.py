@@ -133,7 +133,7 @@ def manifests_agree(results: SweepResults) -> Health:
     severe = False
     for mode in results.modes:
         names = [agent.name for agent in results.agents if (agent.name, mode) in results.manifests]
-        for differ in differing_conditions({name: results.manifests[name, mode] for name in names}) if names else ():
+        for differ in differing_conditions({name: results.manifests[name, mode] for name in names}):
             lines += [f"{mode}: {line}" for line in differ.lines()]
             severe |= any(one.path.startswith(_CONDITIONS) and one.path not in _HARMLESS for one in differ.found)
     text = "\n".join(lines) or "all agents ran under the same conditions"

@@ -118,10 +118,16 @@ def workspace_status(bench: Workbench) -> WorkspaceStatus:
     repositories, agents, sweeps = workspace.load_repositories(), workspace.load_agents(), workspace.load_sweeps()
     problems = [*repositories.problems, *agents.problems, *sweeps.problems, *workspace.check_references()]
     texts = [str(problem) for problem in problems]
+    task_sets = _task_sets(bench, texts)
+    miscalibrated = {task_set.name: frozenset(task_set.miscalibrated) for task_set in task_sets}
     found = WorkspaceStatus(
         repositories=[_repository(bench, config) for config in repositories.items.values()],
-        task_sets=_task_sets(bench, texts),
-        sweeps=[_sweep(bench, sweep, agents.items) for sweep in sweeps.items.values() if not sweep.archived],
+        task_sets=task_sets,
+        sweeps=[
+            _sweep(bench, sweep, agents.items, miscalibrated.get(sweep.task_set, frozenset()))
+            for sweep in sweeps.items.values()
+            if not sweep.archived
+        ],
         problems=texts,
         next_steps=[],
         stale=[],
@@ -181,7 +187,9 @@ def _task_sets(bench: Workbench, problems: list[str]) -> list[TaskSetStatus]:
     return found
 
 
-def _sweep(bench: Workbench, sweep: SweepConfig, agents: dict[str, AgentConfig]) -> SweepStatus:
+def _sweep(
+    bench: Workbench, sweep: SweepConfig, agents: dict[str, AgentConfig], miscalibrated: frozenset[str]
+) -> SweepStatus:
     status = SweepStatus(sweep.name, sweep.task_set)
     folder = bench.workspace.task_sets_dir / sweep.task_set
     # Drafts of prompts may be there before the set is; its tasks only come with it.
@@ -193,7 +201,7 @@ def _sweep(bench: Workbench, sweep: SweepConfig, agents: dict[str, AgentConfig])
     except TaskSetError as error:
         status.waits_for = str(error)
         return status
-    possible = _possible_samples(bench, sweep, task_set)
+    possible = _possible_samples(sweep, task_set, miscalibrated)
     for name in sweep.agents:
         if name in agents:
             status.agents.append(_agent(bench, sweep, agents[name], task_set, possible))
@@ -209,14 +217,14 @@ def _sweep(bench: Workbench, sweep: SweepConfig, agents: dict[str, AgentConfig])
     return status
 
 
-def _possible_samples(bench: Workbench, sweep: SweepConfig, task_set: LoadedTaskSet) -> set[tuple[str, str]]:
+def _possible_samples(
+    sweep: SweepConfig, task_set: LoadedTaskSet, miscalibrated: frozenset[str]
+) -> set[tuple[str, str]]:
     """Those that `evalpipe run` would make: of tasks with a text in the sample's mode that did not fail calibration."""
-    rows = {task_id: calibration_rows(bench, task_set, task_id) for task_id in task_set.tasks}
     return {
         (key.task_id, key.sample)
         for key in sample_keys(sweep, task_set)
-        if key.mode in task_set.tasks[key.task_id].problem.texts()
-        and (not rows[key.task_id] or is_calibrated(rows[key.task_id]))
+        if key.mode in task_set.tasks[key.task_id].problem.texts() and key.task_id not in miscalibrated
     }
 
 

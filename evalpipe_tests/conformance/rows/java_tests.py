@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from evalpipe_tests.conformance.hard_cases import Shown, passed
+
 JUPITER = r"""
     package a;
 
@@ -113,3 +115,18 @@ TESTNG = r"""
 def passing(name: str, method: str) -> str:
     """A class with one Jupiter test that does nothing."""
     return f"package a;\n\nclass {name} {{\n    @org.junit.jupiter.api.Test void {method}() {{ }}\n}}\n"
+
+
+def outcome(*names: str) -> list[str]:
+    """The ids of tests in `a.OutcomesTest`."""
+    return [f"core::a.OutcomesTest::{name}" for name in names]
+
+
+BESIDE_A_NEIGHBOUR = Shown(
+    {
+        **passed("core::b.FirstTest::talks", "core::b.SecondTest::talks", *outcome("prints")),
+        "core::b.FirstTest::fails": "failed",
+        "core::b.SecondTest::fails": "failed",
+    }
+)
+"""What `NEIGHBOUR` as two classes shows, that print into each other's output."""

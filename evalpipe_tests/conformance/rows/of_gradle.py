@@ -10,7 +10,15 @@ from evalpipe.runners import RunStatus
 from evalpipe.runners.gradle import GradleRunner
 from evalpipe_tests.conformance.environments import by_template
 from evalpipe_tests.conformance.hard_cases import Alone, HardCase, Row, Shown, passed
-from evalpipe_tests.conformance.rows.java_tests import JUNIT4, LOUD, NEIGHBOUR, TESTNG, passing
+from evalpipe_tests.conformance.rows.java_tests import (
+    BESIDE_A_NEIGHBOUR,
+    JUNIT4,
+    LOUD,
+    NEIGHBOUR,
+    TESTNG,
+    outcome,
+    passing,
+)
 from evalpipe_tests.conformance.rows.of_maven import KILLS
 
 SETUP = "apt-get update -qq && apt-get install -y -qq --no-install-recommends gradle && rm -rf /var/lib/apt/lists/*"
@@ -67,10 +75,6 @@ def junit4(source: str) -> str:
     return public.replace("\nclass", "\npublic class").replace("    class", "    public class")
 
 
-def outcome(*names: str) -> list[str]:
-    return [f"core::a.OutcomesTest::{name}" for name in names]
-
-
 BROKEN = junit4(passing("BrokenTest", "same")).replace("void", "nothing")
 SOURCES = {
     "core/src/test/java/a/OutcomesTest.java": OUTCOMES,
@@ -110,13 +114,7 @@ ROW = Row(
         ),
         HardCase.SAME_NAME: Shown(passed("core::a.SameTest::same", "ng::a.SameTest::same")),
         HardCase.BROKEN_PART: Shown(uncollected=frozenset({"broken"})),
-        HardCase.NEIGHBOUR_OUTPUT: Shown(
-            {
-                **passed("core::b.FirstTest::talks", "core::b.SecondTest::talks", *outcome("prints")),
-                "core::b.FirstTest::fails": "failed",
-                "core::b.SecondTest::fails": "failed",
-            }
-        ),
+        HardCase.NEIGHBOUR_OUTPUT: BESIDE_A_NEIGHBOUR,
         HardCase.NOT_UTF8: Shown(passed(*outcome("bytes"))),
         HardCase.MUCH_OUTPUT: Shown(passed("core::b.LoudTest::loud")),
         HardCase.EXIT_0: Shown(passed("exits::a.B1Test::first")),

@@ -7,7 +7,16 @@ from evalpipe.runners import RunStatus
 from evalpipe.runners.maven import MavenRunner
 from evalpipe_tests.conformance.environments import by_template
 from evalpipe_tests.conformance.hard_cases import Alone, HardCase, Row, Shown, passed
-from evalpipe_tests.conformance.rows.java_tests import JUNIT4, JUPITER, LOUD, NEIGHBOUR, TESTNG, passing
+from evalpipe_tests.conformance.rows.java_tests import (
+    BESIDE_A_NEIGHBOUR,
+    JUNIT4,
+    JUPITER,
+    LOUD,
+    NEIGHBOUR,
+    TESTNG,
+    outcome,
+    passing,
+)
 
 HEAD = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 <modelVersion>4.0.0</modelVersion>
@@ -79,10 +88,6 @@ KILLS = """{
 }"""
 
 
-def outcome(*names: str) -> list[str]:
-    return [f"core::a.OutcomesTest::{name}" for name in names]
-
-
 ROW = Row(
     runner=MavenRunner(),
     environment=by_template(
@@ -115,13 +120,7 @@ ROW = Row(
             duplicates=frozenset(outcome("repeated")),
         ),
         HardCase.BROKEN_PART: Shown(uncollected=frozenset({"broken"})),
-        HardCase.NEIGHBOUR_OUTPUT: Shown(
-            {
-                **passed("core::b.FirstTest::talks", "core::b.SecondTest::talks", *outcome("prints")),
-                "core::b.FirstTest::fails": "failed",
-                "core::b.SecondTest::fails": "failed",
-            }
-        ),
+        HardCase.NEIGHBOUR_OUTPUT: BESIDE_A_NEIGHBOUR,
         HardCase.NOT_UTF8: Shown(passed(*outcome("bytes"))),
         HardCase.MUCH_OUTPUT: Shown(passed("core::b.LoudTest::loud")),
         HardCase.EXIT_0: Shown(passed("exits::a.B1Test::first")),

@@ -48,16 +48,6 @@ query($id: ID!) { runOrError(runId: $id) { __typename ... on Run { status } } }
 """
 
 
-# Dagster's daemon, which looks for backfills every 30 s, and as often whether one is done: here every 2 s.
-_DAEMON = """
-import dagster._daemon.controller as controller
-from dagster._daemon.cli import create_dagster_daemon_cli
-
-controller.DEFAULT_DAEMON_INTERVAL_SECONDS = 2
-create_dagster_daemon_cli()()
-"""
-
-
 class Ui:
     """The questions and orders of the UI, over GraphQL."""
 
@@ -134,7 +124,7 @@ def running(tiny: TinyWorkspace) -> Iterator[Ui]:
         tiny.write("workspace-of-test.yaml", server.format(port=port))
         code_server = ["code-server", "start", "-m", "evalpipe.definitions", "-h", "127.0.0.1", "-p", str(port)]
         code_service = stack.enter_context(Service(["-m", "dagster", *code_server], port))
-        daemon = stack.enter_context(Service(["-c", _DAEMON, "run", "-w", "workspace-of-test.yaml"]))
+        daemon = stack.enter_context(Service(["-m", "dagster._daemon", "run", "-w", "workspace-of-test.yaml"]))
         instance = stack.enter_context(dg.DagsterInstance.get())
         target = WorkspaceFileTarget([str(tiny.root / "workspace-of-test.yaml")])
         yield Ui(stack.enter_context(WorkspaceProcessContext(instance, target)), daemon, code_service)

@@ -4,7 +4,7 @@
 
 In Docker, as a team runs it, or in the process sandbox. Both ways open a box for each attempt, keep the ledger and run
 as many boxes side by side as this machine has room for. The way through Dagster is timed from the request until the
-last attempt is made, with all that a person waits for: the daemon looks for backfills now and then, and starts processes.
+last attempt is made, with all that a person waits for: until the daemon looks for backfills, and processes start.
 The direct way is a process too, timed from its start.
 """
 

@@ -5,10 +5,10 @@ first run, and again before it is called done. The scheduler is the one piece th
 process of Dagster makes at once, and so before the daemon reads the constant.
 """
 
+import sys
 from collections.abc import Mapping
 from typing import Any, Self
 
-import dagster._daemon.controller as daemon_controller
 from dagster import Field, Int
 from dagster._core.scheduler.scheduler import DagsterDaemonScheduler
 from dagster._serdes import ConfigurableClassData
@@ -23,5 +23,7 @@ class PromptScheduler(DagsterDaemonScheduler):
 
     @classmethod
     def from_config_value(cls, inst_data: ConfigurableClassData, config_value: Mapping[str, Any]) -> Self:
-        daemon_controller.DEFAULT_DAEMON_INTERVAL_SECONDS = config_value["backfill_interval_seconds"]
+        # The daemon has loaded it by now. To load it into every other process would cost each half a second.
+        if daemon := sys.modules.get("dagster._daemon.controller"):
+            vars(daemon)["DEFAULT_DAEMON_INTERVAL_SECONDS"] = config_value["backfill_interval_seconds"]
         return cls(inst_data=inst_data)

@@ -274,6 +274,8 @@ def ui(workspace: Path | None, port: int) -> None:
     program = str(Path(sys.executable).with_name("dagster"))
     arguments = [program, "dev", "-w", str(found.root / "workspace.yaml"), "-h", "127.0.0.1", "-p", str(port)]
     os.chdir(found.root)
+    # Dagster ends by SIGTERM as by SIGINT, which the shell of a script lets what it starts with `&` ignore.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.execv(program, arguments)
 
 

@@ -54,13 +54,13 @@ class DagsterUi:
 
 @contextmanager
 def serving(tiny: TinyWorkspace) -> Iterator[DagsterUi]:
-    """Run the UI of a workspace until the block ends."""
+    """Run the UI of a workspace until the block ends, as a script does by `&`: even so it has to end by SIGTERM."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     started = time.monotonic()
     with (tiny.root / "ui.log").open("ab") as log:
         process = subprocess.Popen(
-            [*EVALPIPE, "ui", "--port", str(port)],
+            ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", *EVALPIPE, "ui", "--port", str(port)],
             cwd=tiny.root,
             env=tiny.environment(),
             stdin=subprocess.DEVNULL,
@@ -77,10 +77,11 @@ def serving(tiny: TinyWorkspace) -> Iterator[DagsterUi]:
     finally:
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(30)
+            process.wait(120)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+            raise
 
 
 def _answers(url: str) -> bool:

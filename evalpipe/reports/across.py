@@ -10,16 +10,14 @@ from typing import Any
 
 from evalpipe.manifest import describe_differences, differences
 from evalpipe.reports import wording
-from evalpipe.reports.comparisons import RUN_ITSELF, Comparison, conditions_that_differ
+from evalpipe.reports.comparisons import RUN_ITSELF, Comparison, Pair, conditions_that_differ, judge_family
 from evalpipe.reports.findings import why_no_result
 from evalpipe.reports.records import Prices, SweepResults
-from evalpipe.reports.samples import Samples, collect_samples
+from evalpipe.reports.samples import Samples, Tally, collect_samples
 from evalpipe.reports.solved import SolvedBy, solved_by
 from evalpipe.reports.usage import UsageRow, usage_rows
 from evalpipe.stats.counts import TaskCount
-from evalpipe.stats.multiple import LEVEL, holm
 from evalpipe.stats.paired import PairedComparison, compare_paired
-from evalpipe.stats.power import pilot_detectable_difference
 
 
 class NotComparable(ValueError):
@@ -33,7 +31,7 @@ class Side:
     label: str
     agent: str
     mode: str
-    counts: Mapping[str, TaskCount]
+    tally: Tally
     manifest: Mapping[str, Any] | None
 
 
@@ -137,7 +135,7 @@ def _sides(results: SweepResults, samples: Samples, agents: Sequence[str]) -> li
             label=_label(agent.name, results),
             agent=agent.name,
             mode=mode,
-            counts=samples.tallies[agent.name, mode].counts,
+            tally=samples.tallies[agent.name, mode],
             manifest=results.manifests.get((agent.name, mode)),
         )
         for agent in results.contenders
@@ -158,33 +156,28 @@ def _notes(sweeps: Sequence[SweepResults], tasks: Sequence[str]) -> tuple[str, .
 
 
 def _pairs(keys: Sequence[tuple[Side, Side]], category: Mapping[str, str]) -> tuple[SweepPair, ...]:
-    paired = [compare_paired(first.counts, second.counts) for first, second in keys]
-    adjusted = holm([1.0 if found is None else found.p_value for found in paired])
-    level = LEVEL / len(keys)
+    family = judge_family(
+        [Pair(first.label, second.label, first.mode, first.tally, second.tally) for first, second in keys]
+    )
     return tuple(
         SweepPair(
-            comparison=Comparison(
-                first=first.label,
-                second=second.label,
-                mode=first.mode,
-                paired=found,
-                adjusted_p=None if found is None else p_value,
-                detectable=pilot_detectable_difference(first.counts, second.counts, alpha=level),
-            ),
-            solved=solved_by(first.counts, second.counts),
-            drift=_drift(first, second, category),
+            comparison=comparison,
+            solved=solved_by(first.tally.counts, second.tally.counts),
+            drift=_drift(first.tally.counts, second.tally.counts, category),
             footnotes=_footnotes(first, second),
         )
-        for (first, second), found, p_value in zip(keys, paired, adjusted, strict=True)
+        for (first, second), comparison in zip(keys, family, strict=True)
     )
 
 
-def _drift(first: Side, second: Side, category: Mapping[str, str]) -> tuple[Drift, ...]:
+def _drift(
+    first: Mapping[str, TaskCount], second: Mapping[str, TaskCount], category: Mapping[str, str]
+) -> tuple[Drift, ...]:
     found = []
-    shared = [task for task in first.counts if task in second.counts]
+    shared = [task for task in first if task in second]
     for name in sorted({category[task] for task in shared}):
         tasks = [task for task in shared if category[task] == name]
-        left, right = ({task: side.counts[task] for task in tasks} for side in (first, second))
+        left, right = ({task: counts[task] for task in tasks} for counts in (first, second))
         paired = compare_paired(left, right)
         assert paired is not None
         found.append(Drift(name, tuple(left.values()), tuple(right.values()), paired))

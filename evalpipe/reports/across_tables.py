@@ -24,9 +24,9 @@ def across_tables(found: SweepComparison) -> list[tuple[str, TextTable]]:
         for row in solved_rows(pair.comparison.first, pair.comparison.second, pair.comparison.mode, pair.solved)
     ]
     drift = tuple(_drift_cells(pair, row) for pair in found.pairs for row in pair.drift)
-    header = ("first", "second", "mode", "category", "first", "second", "tasks", "difference", "95 % interval")
+    header = ("first", "second", "mode", "category", "first", "second", "tasks", "second minus first", "95 % interval")
     return [
-        ("Pairs: second minus first", TextTable(comparison_header(), pairs, numeric=frozenset({3, 4, 5, 6}))),
+        ("Pairs", TextTable(comparison_header(), pairs, numeric=frozenset({3, 4, 5, 6}))),
         ("Solved in more than half of the samples", solved_table(solved)),
         ("By category, exploratory", TextTable(header, drift, numeric=frozenset({4, 5, 6, 7, 8}))),
         ("What attempts took, median and quartiles", usage_table(found.usage, found.prices)),
@@ -110,6 +110,6 @@ def _drift_cells(pair: SweepPair, row: Drift) -> tuple[str, ...]:
         wording.words(row.category),
         *shown,
         str(row.paired.tasks),
-        wording.points(row.paired.difference) if enough else wording.NOTHING,
-        wording.points_interval(row.paired.interval) if enough and row.paired.interval else wording.NOTHING,
+        wording.paired_points(row.paired),
+        wording.paired_interval(row.paired),
     )

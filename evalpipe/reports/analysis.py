@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evalpipe.reports import wording
+from evalpipe.reports.answer import answer, missing_samples
 from evalpipe.reports.comparisons import Comparison, compare_agents, manifest_findings
 from evalpipe.reports.cutoffs import CutoffRow, cutoff_rows
 from evalpipe.reports.findings import Caution, Finding, cannot_rank, cautions, why_no_result
@@ -74,7 +75,7 @@ def analyse(results: SweepResults) -> Analysis:
         *([ranking] if ranking and valid else []),
         *cautions(results, samples),
         *manifest_findings(results),
-        *(_comparison_cautions(results) if valid else []),
+        *(_comparison_cautions(results, samples, comparisons) if valid else []),
         *_weight_cautions(results, weighted),
         *([] if ranking else signal_cautions(signals)),
     ]
@@ -83,7 +84,7 @@ def analyse(results: SweepResults) -> Analysis:
         samples=samples,
         no_result=no_result,
         cautions=tuple(found),
-        answer=_answer(results, no_result, ranking, comparisons),
+        answer=answer(results, samples, no_result, ranking, comparisons),
         agents=agent_rows(results, samples, valid=valid),
         categories=category_rows(results, samples, weighted) if valid else (),
         weighted=weighted,
@@ -99,89 +100,44 @@ def analyse(results: SweepResults) -> Analysis:
     )
 
 
-def _comparison_cautions(results: SweepResults) -> list[Finding]:
-    if results.comparisons or len(results.contenders) < 2:
-        return []
-    text = "no comparison was fixed before the run, so none is tested; rates side by side are not a ranking"
-    return [Finding(Caution.NO_COMPARISON, text)]
+def _comparison_cautions(results: SweepResults, samples: Samples, comparisons: tuple[Comparison, ...]) -> list[Finding]:
+    if not comparisons:
+        text = "no comparison was fixed before the run, so none is tested; rates side by side are not a ranking"
+        return [Finding(Caution.NO_COMPARISON, text)] if len(results.contenders) > 1 else []
+    found = []
+    if missing_samples(results, samples):
+        text = "p values hold once all samples are graded: looking earlier finds differences by chance more often"
+        found.append(Finding(Caution.UNFINISHED, text))
+    wanted = results.smallest_difference
+    if wanted is not None:
+        found += _what_matters(comparisons, wanted)
+    return found
+
+
+def _what_matters(comparisons: tuple[Comparison, ...], wanted: float) -> list[Finding]:
+    """What the comparisons say of the smallest difference that matters to the decision."""
+    found = []
+    matter = f"the {wording.detectable(wanted)} that matter to the decision"
+    blind = [one for one in comparisons if not one.better and (one.detectable is None or one.detectable > wanted)]
+    if blind:
+        pairs = wording.listed(f"{one.first} and {one.second}" for one in blind)
+        found.append(Finding(Caution.TOO_COARSE, f"could not have seen {matter}: {pairs}"))
+    small = [one for one in comparisons if one.better and one.paired and abs(one.paired.difference) < wanted]
+    if small:
+        pairs = wording.listed(f"{one.better} and {one.other}" for one in small)
+        found.append(Finding(Caution.SMALL_DIFFERENCE, f"detected, but less than {matter}: {pairs}"))
+    return found
 
 
 def _weight_cautions(results: SweepResults, weighted: tuple[WeightedRow, ...]) -> list[Finding]:
     if results.weights is None:
         return []
     refused = sorted({row.refused for row in weighted if row.refused})
-    unweighted = sorted({task.category for task in results.tasks} - results.weights.keys())
+    weighed = {category for category, weight in results.weights.items() if weight}
+    unweighted = sorted({task.category for task in results.tasks} - weighed)
     found = [Finding(Caution.WEIGHTED_TOTAL_REFUSED, f"no weighted total: {text}") for text in refused]
-    if unweighted:
-        text = f"tasks of {wording.listed(unweighted)} have no weight and are not in the weighted total"
+    if unweighted and len(refused) < len(weighted):
+        names = wording.listed(map(wording.words, unweighted))
+        text = f"tasks of {names} have no weight and are not in the weighted total"
         found.append(Finding(Caution.UNWEIGHTED_CATEGORY, text))
     return found
-
-
-def _answer(
-    results: SweepResults,
-    no_result: tuple[Finding, ...],
-    ranking: Finding | None,
-    comparisons: tuple[Comparison, ...],
-) -> str:
-    if no_result:
-        return f"This sweep has no results: {no_result[0].text}."
-    if ranking:
-        return ranking.text
-    if len(results.contenders) == 1:
-        return f"{wording.plain(results.contenders[0].name)} ran alone: its rate stands below, compared with nobody."
-    if not comparisons:
-        return "No comparison was fixed before the run: the rates below rank nobody."
-    best = _best(results, comparisons)
-    if best:
-        return best
-    decided = [comparison for comparison in comparisons if comparison.better]
-    if not decided:
-        first = comparisons[0]
-        if len(comparisons) == 1 and first.paired:
-            names = f"{wording.plain(first.first)} and {wording.plain(first.second)}"
-            return f"No difference detected between {names} ({first.could_have_seen})."
-        return f"No difference detected in any of {len(comparisons)} comparisons; none of them names a best agent."
-    parts = "; ".join(_decided(results, comparison) for comparison in decided)
-    return f"{parts}. No agent is shown to be the best of all."
-
-
-def _best(results: SweepResults, comparisons: tuple[Comparison, ...]) -> str | None:
-    """Name a best agent only if it beat every other contender in every mode, in declared comparisons."""
-    for agent in results.contenders:
-        others = {other.name for other in results.contenders} - {agent.name}
-        beaten = {
-            (comparison.first if comparison.better == comparison.second else comparison.second, comparison.mode)
-            for comparison in comparisons
-            if comparison.better == agent.name
-        }
-        if beaten >= {(other, mode) for other in others for mode in results.modes}:
-            against = wording.listed(sorted(others))
-            if len(comparisons) == 1:
-                return (
-                    f"{wording.plain(agent.name)} solves more of these tasks than {against}: {_gain(comparisons[0])}."
-                )
-            each = against if len(others) == 1 else f"each of {against}"
-            modes = " with every prompt" if len(results.modes) > 1 else ""
-            return f"{wording.plain(agent.name)} solves more of these tasks than {each}{modes}."
-    return None
-
-
-def _gain(comparison: Comparison) -> str:
-    paired = comparison.paired
-    assert paired is not None
-    assert comparison.adjusted_p is not None
-    text = wording.points(abs(paired.difference))
-    if paired.interval:
-        sign = 1 if paired.difference > 0 else -1
-        low, high = sorted((sign * paired.interval.low, sign * paired.interval.high))
-        text += f", 95 % interval {round(low * 100):+d} to {round(high * 100):+d}"
-    return f"{text}, {wording.p_value(comparison.adjusted_p)} after Holm"
-
-
-def _decided(results: SweepResults, comparison: Comparison) -> str:
-    loser = comparison.first if comparison.better == comparison.second else comparison.second
-    mode = f" with {wording.plain(comparison.mode)} prompts" if len(results.modes) > 1 else ""
-    return (
-        f"{wording.plain(comparison.better or '')} solves more than {wording.plain(loser)}{mode} ({_gain(comparison)})"
-    )

@@ -1,14 +1,15 @@
 """Pairwise comparisons that the sweep fixed beforehand, judged by Holm inside that one family."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 from evalpipe.manifest import MISSING, Difference, describe_differences, differences
 from evalpipe.reports import wording
 from evalpipe.reports.findings import Caution, Finding
 from evalpipe.reports.records import SweepResults
-from evalpipe.reports.samples import Samples
+from evalpipe.reports.samples import Samples, Tally
 from evalpipe.stats.multiple import LEVEL, holm
 from evalpipe.stats.paired import PairedComparison, compare_paired
 from evalpipe.stats.power import pilot_detectable_difference
@@ -35,12 +36,31 @@ AGENT_ITSELF = (
 _WATCHED = ("environment.silence_s", "environment.count_rate_limit_waits")
 
 
+class Disputed(StrEnum):
+    """Attempts that one may take as failed: what broke them, or what they did, may be the agent's own doing."""
+
+    INVALID = "invalid"
+    FLAGGED = "flagged"
+
+
+class Pair(NamedTuple):
+    """Two agents in one prompt mode, by the names that a reader sees, with their samples."""
+
+    first: str
+    second: str
+    mode: str
+    left: Tally
+    right: Tally
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Second minus first agent in one prompt mode.
 
-    `adjusted_p` is Holm over all comparisons of the sweep. `detectable` is what these data could have seen
+    `adjusted_p` is Holm over all comparisons of the family. `detectable` is what these data could have seen
     at the level that Holm leaves the smallest of them. `paired` is None when no task is graded for both.
+    `rests_on` are attempts of the better agent, counted, without which its lead is not detected: once they are taken
+    as failed.
     """
 
     first: str
@@ -49,6 +69,7 @@ class Comparison:
     paired: PairedComparison | None
     adjusted_p: float | None
     detectable: float | None
+    rests_on: Mapping[Disputed, int] = field(default_factory=dict)
 
     @property
     def better(self) -> str | None:
@@ -58,6 +79,17 @@ class Comparison:
         return self.second if self.paired.difference > 0 else self.first
 
     @property
+    def other(self) -> str:
+        """The agent that is not the better one; the second where neither is."""
+        return self.first if self.better == self.second else self.second
+
+    @property
+    def proviso(self) -> str:
+        """What a lead hangs on, as the end of a sentence; empty where it stands either way."""
+        attempts = [wording.count(number, f"{kind} attempt") for kind, number in self.rests_on.items()]
+        return f", but not with its {' or its '.join(attempts)} taken as failed" if attempts else ""
+
+    @property
     def sentence(self) -> str:
         """What may be said of this pair; never that the two are equal."""
         if self.paired is None:
@@ -65,7 +97,7 @@ class Comparison:
         if self.better is None or self.adjusted_p is None:
             return f"no difference detected ({self.could_have_seen})"
         gain = wording.points(abs(self.paired.difference))
-        return f"{wording.plain(self.better)} solves more ({gain}, {wording.p_value(self.adjusted_p)})"
+        return f"{wording.plain(self.better)} solves more ({gain}, {wording.p_value(self.adjusted_p)}){self.proviso}"
 
     @property
     def could_have_seen(self) -> str:
@@ -76,25 +108,54 @@ class Comparison:
 
 def compare_agents(results: SweepResults, samples: Samples) -> tuple[Comparison, ...]:
     """Compare the pairs of the sweep in every mode; all of them are one family for Holm."""
-    keys = [(first, second, mode) for first, second in results.comparisons for mode in results.modes]
-    sides = [
-        (samples.tallies[first, mode].counts, samples.tallies[second, mode].counts) for first, second, mode in keys
-    ]
-    paired = [compare_paired(first, second) for first, second in sides]
+    tallies = samples.tallies
+    return judge_family(
+        [
+            Pair(first, second, mode, tallies[first, mode], tallies[second, mode])
+            for first, second in results.comparisons
+            for mode in results.modes
+        ]
+    )
+
+
+def judge_family(pairs: Sequence[Pair]) -> tuple[Comparison, ...]:
+    """Compare every pair, with Holm over all of them."""
+    paired = [compare_paired(pair.left.counts, pair.right.counts) for pair in pairs]
     # A pair that cannot be compared yet keeps its place in the family, or the level would depend on luck.
-    adjusted = holm([1.0 if found is None else found.p_value for found in paired])
-    level = LEVEL / max(1, len(keys))
+    p_values = [1.0 if found is None else found.p_value for found in paired]
+    adjusted = holm(p_values)
+    level = LEVEL / max(1, len(pairs))
     return tuple(
         Comparison(
-            first=first,
-            second=second,
-            mode=mode,
+            first=pair.first,
+            second=pair.second,
+            mode=pair.mode,
             paired=found,
-            adjusted_p=None if found is None else p_value,
-            detectable=pilot_detectable_difference(*side, alpha=level),
+            adjusted_p=None if found is None else adjusted[number],
+            detectable=pilot_detectable_difference(pair.left.counts, pair.right.counts, alpha=level),
+            rests_on=_rests_on(pair, found, p_values, number) if found and adjusted[number] <= LEVEL else {},
         )
-        for (first, second, mode), found, p_value, side in zip(keys, paired, adjusted, sides, strict=True)
+        for number, (pair, found) in enumerate(zip(pairs, paired, strict=True))
     )
+
+
+def _rests_on(pair: Pair, found: PairedComparison, p_values: Sequence[float], number: int) -> dict[Disputed, int]:
+    """The attempts of the better agent without which its lead would not be detected, all other pairs as they are."""
+    second_leads = found.difference > 0
+    better = pair.right if second_leads else pair.left
+    taken_as_failed = {
+        Disputed.INVALID: (better.invalid, better.counts_with_invalid),
+        Disputed.FLAGGED: (better.flagged, better.counts_without_flagged),
+    }
+    rests_on = {}
+    for kind, (attempts, counts) in taken_as_failed.items():
+        sides = (pair.left.counts, counts) if second_leads else (counts, pair.right.counts)
+        then = compare_paired(*sides)
+        assert then is not None
+        adjusted = holm([*p_values[:number], then.p_value, *p_values[number + 1 :]])[number]
+        if attempts and (adjusted > LEVEL or (then.difference > 0) is not second_leads):
+            rests_on[kind] = attempts
+    return rests_on
 
 
 class ConditionsDiffer(NamedTuple):

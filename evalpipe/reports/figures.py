@@ -73,13 +73,13 @@ def task_heat_map(analysis: Analysis) -> HeatMap:
 
 
 def differences_forest(analysis: Analysis) -> list[ForestRow]:
-    """Return a row per comparison that has a difference, second minus first."""
+    """Return a row per comparison with enough tasks for a rate, second minus first."""
     with_mode = len(analysis.results.modes) > 1
     rows = []
     for row in analysis.comparisons:
-        if row.paired:
+        if row.paired and row.paired.tasks >= wording.LEAST_TASKS_FOR_A_RATE:
             label = f"{row.second} minus {row.first}{f', {row.mode}' if with_mode else ''}"
-            value = f"{wording.points(row.paired.difference)} ({wording.paired_interval(row.paired)})"
+            value = f"{wording.paired_points(row.paired)} ({wording.paired_interval(row.paired)})"
             better = row.better is not None
             rows.append(ForestRow(label, value, row.paired.difference, row.paired.interval, emphasis=better))
     return rows

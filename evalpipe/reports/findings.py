@@ -46,6 +46,9 @@ class Caution(StrEnum):
     MAY_HAVE_BEEN_SEEN = "may_have_been_seen"
     FEW_TASKS = "few_tasks"
     NO_COMPARISON = "no_comparison"
+    UNFINISHED = "unfinished"
+    TOO_COARSE = "too_coarse"
+    SMALL_DIFFERENCE = "small_difference"
     MANIFESTS_DIFFER = "manifests_differ"
     NO_MANIFEST = "no_manifest"
     WEIGHTED_TOTAL_REFUSED = "weighted_total_refused"
@@ -77,7 +80,7 @@ def why_no_result(results: SweepResults, samples: Samples) -> tuple[Finding, ...
 
 
 def _control(agent: AgentInfo, mode: str, tally: Tally) -> Finding | None:
-    name = f"the {agent.role} agent {wording.plain(agent.name)} ({wording.plain(mode)} prompts)"
+    name = f"the control {wording.plain(agent.name)} ({wording.plain(mode)} prompts)"
     if agent.role is AgentRole.REFERENCE:
         failed = [task for task, count in tally.counts.items() if count.passes < count.samples]
         if not tally.counts:
@@ -111,12 +114,12 @@ def cannot_rank(results: SweepResults, samples: Samples) -> Finding | None:
         for count in samples.tallies[agent.name, mode].counts.values()
     ]
     if not counts:
-        return Finding(Caution.CANNOT_RANK, "No agent has a graded sample yet: there is nothing to rank.")
+        return Finding(Caution.CANNOT_RANK, "No agent has a sample that counts: there is nothing to rank.")
     if all(count.passes == count.samples for count in counts):
-        text = "Every agent solved every task in every sample: these tasks cannot rank anyone."
+        text = "Every graded sample of every agent resolved its task: these tasks cannot rank anyone."
         return Finding(Caution.CANNOT_RANK, text)
     if not any(count.passes for count in counts):
-        text = "No agent solved any task in any sample: these tasks cannot rank anyone."
+        text = "No graded sample of any agent resolved its task: these tasks cannot rank anyone."
         return Finding(Caution.CANNOT_RANK, text)
     return None
 
@@ -127,7 +130,7 @@ def cautions(results: SweepResults, samples: Samples) -> tuple[Finding, ...]:
         *_calibration(results.calibration, results),
         *_provisional(results),
         *_scripted(results),
-        *_controls_there(results),
+        *_controls_there(results, samples),
         *_samples_there(samples),
         *_budget_held(results),
         *_patches_there(results, samples),
@@ -165,7 +168,8 @@ def _provisional(results: SweepResults) -> Iterable[Finding]:
     tasks = [task.task_id for task in results.tasks if task.provisional]
     if is_provisional(results):
         number = len(tasks) or len(results.tasks)
-        text = f"{number} of {wording.count(len(results.tasks), 'task')} are {wording.PROVISIONAL}"
+        verb = "is" if number == 1 else "are"
+        text = f"{number} of {wording.count(len(results.tasks), 'task')} {verb} {wording.PROVISIONAL}"
         yield Finding(Caution.PROVISIONAL, text)
 
 
@@ -177,12 +181,22 @@ def _scripted(results: SweepResults) -> Iterable[Finding]:
         yield Finding(Caution.SCRIPTED, text)
 
 
-def _controls_there(results: SweepResults) -> Iterable[Finding]:
+def _controls_there(results: SweepResults, samples: Samples) -> Iterable[Finding]:
     roles = {agent.role for agent in results.agents}
     for role in (AgentRole.REFERENCE, AgentRole.EMPTY):
         if role not in roles:
             text = f"no {role} agent in this sweep: the grading is checked by calibration only"
             yield Finding(Caution.NO_CONTROL, text)
+    for agent in results.agents:
+        for mode in results.modes:
+            counts = samples.tallies[agent.name, mode].counts
+            unchecked = [task.task_id for task in results.tasks if task.task_id not in counts]
+            if unchecked and counts and not agent.contends:
+                text = (
+                    f"the control {wording.plain(agent.name)} ({wording.plain(mode)} prompts) has no sample that "
+                    f"counts of {wording.listed(unchecked)}: their grading is checked by calibration only"
+                )
+                yield Finding(Caution.NO_CONTROL, text)
 
 
 def _samples_there(samples: Samples) -> Iterable[Finding]:

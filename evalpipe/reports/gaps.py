@@ -98,7 +98,7 @@ def _difference_cells(row: GapDifference) -> tuple[str, ...]:
 
 
 def _paired_cells(paired: PairedComparison) -> tuple[str, str, str]:
-    return wording.points(paired.difference), wording.paired_interval(paired), str(paired.tasks)
+    return wording.paired_points(paired), wording.paired_interval(paired), str(paired.tasks)
 
 
 def _sentence(paired: PairedComparison, adjusted_p: float | None, above: str, below: str) -> str:

@@ -8,6 +8,7 @@ from evalpipe.reports.analysis import analyse
 from evalpipe.reports.provenance import provenance
 from evalpipe.reports.records import SweepResults
 from evalpipe.reports.scoreboard import (
+    INTERVAL_NOTE,
     category_table,
     comparison_table,
     funnel_table,
@@ -32,7 +33,7 @@ def scoreboard_markdown(results: SweepResults) -> str:
     findings = (*analysis.no_result, *analysis.cautions)
     if findings:
         parts.append("\n".join(f"- {escaped(finding.text)}" for finding in findings))
-    return "\n\n".join([*parts, escaped(f"{provenance(results)}.")])
+    return "\n\n".join([*parts, escaped(INTERVAL_NOTE), escaped(f"{provenance(results)}.")])
 
 
 def category_markdown(results: SweepResults) -> str:

@@ -91,6 +91,7 @@ class SweepResults:
     is always second minus first. `mining` counts candidates by reason, `validation` by class. `patch_lines` are the
     lines that a patch adds and removes, `read_blob` gives the bytes of a patch; both by SHA-256. `lost_patches` are
     those that the lake does not have any more, or not as they were; `transcripts` are those that lie beside the report.
+    `smallest_difference` is the smallest one of pass@1 that matters to the decision; None where nobody says.
     `budget_stops` counts, by agent, the samples that were not begun because the sweep's budget had not their cost.
     Raises ValueError when names repeat or point nowhere.
     """
@@ -113,6 +114,7 @@ class SweepResults:
     validation: tuple[tuple[str, int], ...]
     calibration: pa.Table
     prices: Prices = Prices()
+    smallest_difference: float | None = None
     left_out: tuple[LeftOutCandidate, ...] = ()
     patch_lines: Mapping[str, int] = field(default_factory=dict)
     lost_patches: frozenset[str] = frozenset()

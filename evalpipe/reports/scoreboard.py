@@ -37,7 +37,10 @@ def rate_header(analysis: Analysis) -> str:
 
 
 def scoreboard_table(analysis: Analysis) -> TextTable:
-    """Return pass@1 with interval per agent and mode, contenders first, in the order of the sweep."""
+    """Return pass@1 with interval per agent and mode, contenders first, in the order of the sweep.
+
+    Rates with invalid or flagged attempts as failed stand there where any attempt is invalid or flagged.
+    """
     results = analysis.results
     with_mode = len(results.modes) > 1
     header = (
@@ -56,7 +59,12 @@ def scoreboard_table(analysis: Analysis) -> TextTable:
     )
     rows = sorted(analysis.agents, key=lambda row: not row.agent.contends)
     cells = tuple(_scoreboard_cells(row, with_mode=with_mode) for row in rows)
-    return TextTable(header, cells, numeric=frozenset(range(1, len(header))))
+    same = {
+        "invalid as failed": any(row.invalid for row in rows),
+        "flagged as failed": any(row.flagged for row in rows),
+    }
+    table = TextTable(header, cells, numeric=frozenset(range(1, len(header))))
+    return table.without([name for name, differs in same.items() if not differs])
 
 
 def _scoreboard_cells(row: AgentRow, *, with_mode: bool) -> tuple[str, ...]:
@@ -101,7 +109,16 @@ def review_table(analysis: Analysis, most: int) -> TextTable:
 
 def comparison_header() -> tuple[str, ...]:
     """Return the header over `comparison_cells`."""
-    return ("first", "second", "mode", "difference", "95 % interval", "tasks", "second / first better", "result")
+    return (
+        "first",
+        "second",
+        "mode",
+        "second minus first",
+        "95 % interval",
+        "tasks",
+        "second / first better",
+        "result",
+    )
 
 
 def comparison_table(analysis: Analysis) -> TextTable:
@@ -113,12 +130,11 @@ def comparison_table(analysis: Analysis) -> TextTable:
 def comparison_cells(row: Comparison) -> tuple[str, ...]:
     """Return one comparison as cells."""
     paired = row.paired
-    difference = wording.points(paired.difference) if paired else wording.NOTHING
     return (
         wording.plain(row.first, 60),
         wording.plain(row.second, 60),
         wording.plain(row.mode, 30),
-        difference,
+        wording.paired_points(paired) if paired else wording.NOTHING,
         wording.paired_interval(paired) if paired else wording.NOTHING,
         str(paired.tasks) if paired else "0",
         f"{paired.second_better} / {paired.first_better}" if paired else wording.NOTHING,
@@ -148,7 +164,8 @@ def category_table(analysis: Analysis) -> TextTable:
             rate, tasks = wording.estimate(row.estimate, row.counts), str(len(row.counts))
             unweighted = (rate, interval, tasks, wording.NOTHING, wording.NOTHING)
             rows.append(("all tasks, unweighted", labels[row.agent.name, row.mode], *unweighted))
-    return TextTable(header, tuple(rows), numeric=frozenset({2, 3, 4, 5, 6}))
+    table = TextTable(header, tuple(rows), numeric=frozenset({2, 3, 4, 5, 6}))
+    return table if analysis.weighted else table.without(("weight", "share of variance"))
 
 
 def _category_cells(row: CategoryRow) -> tuple[str, ...]:

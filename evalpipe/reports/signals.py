@@ -11,10 +11,10 @@ from evalpipe.stats.discrimination import TaskDiscrimination, TaskSignal, discri
 from evalpipe.stats.multiple import LEVEL
 
 _WHAT = {
-    TaskSignal.SATURATED: (Caution.SATURATED_TASKS, "solved by every agent in every sample and rank nobody"),
+    TaskSignal.SATURATED: (Caution.SATURATED_TASKS, "solved in every graded sample, which ranks nobody"),
     TaskSignal.DEAD: (
         Caution.DEAD_TASKS,
-        "never solved: validate them again, and look whether their tests ask for more than the prompt",
+        "never solved, and may be at fault: validate again, and look whether the tests ask for more than the prompt",
     ),
 }
 
@@ -31,9 +31,10 @@ def what_tells_apart(signals: Mapping[str, TaskDiscrimination]) -> str:
         return ""
     numbers = Counter(one.signal for one in signals.values())
     apart = sorted((task for task, one in signals.items() if one.spread), key=lambda task: -signals[task].spread)
-    some = f"{numbers[TaskSignal.INFORMATIVE]} of {wording.count(len(signals), 'task')}"
-    widest = f"agents differ most on {wording.listed(apart)}" if apart else "no two agents differ on any"
-    return f"{some} were solved in some samples and not in others; {widest}."
+    some = numbers[TaskSignal.INFORMATIVE]
+    share = f"{some} of {wording.count(len(signals), 'task')} {'was' if some == 1 else 'were'}"
+    widest = f"; agents differ most on {wording.listed(apart)}" if apart else ""
+    return f"{share} solved in some samples and not in others{widest}."
 
 
 def signal_cautions(signals: Mapping[str, TaskDiscrimination]) -> list[Finding]:
@@ -42,12 +43,13 @@ def signal_cautions(signals: Mapping[str, TaskDiscrimination]) -> list[Finding]:
     for signal, (reason, text) in _WHAT.items():
         tasks = [task for task, one in signals.items() if one.signal is signal]
         if tasks:
-            share = f"{len(tasks)} of {wording.count(len(signals), 'task')}"
+            verb = "was" if len(tasks) == 1 else "were"
+            share = f"{len(tasks)} of {wording.count(len(signals), 'task')} {verb}"
             found.append(Finding(reason, f"{share} {text} ({wording.listed(tasks)})"))
     # Every second task of agents that are alike has a correlation below zero.
     level = LEVEL / max(1, len(signals))
     suspect = [task for task, one in signals.items() if one.suspect_p is not None and one.suspect_p <= level]
     if suspect:
-        text = f"solved more by agents that solve less of the rest, so to be looked at: {wording.listed(suspect)}"
+        text = f"to be looked at, because agents that solve less of the rest solve them more: {wording.listed(suspect)}"
         found.append(Finding(Caution.SUSPECT_TASKS, text))
     return found

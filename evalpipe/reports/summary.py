@@ -134,6 +134,7 @@ def _comparison(row: Comparison) -> dict[str, Any]:
         "ties": paired.ties if paired else None,
         "detectable_difference": row.detectable,
         "better": row.better,
+        "rests_on": {kind.value: number for kind, number in row.rests_on.items()},
         "verdict": row.sentence,
     }
 

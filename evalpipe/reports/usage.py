@@ -73,7 +73,9 @@ def measured(results: SweepResults, samples: Samples) -> pa.Table:
     chosen = samples.chosen
     names = ["agent", "prompt_mode", "task_id", "resolved", "attempt_seconds", "model_calls", "input_tokens"]
     table = chosen.select([*names, "cached_input_tokens", "output_tokens"])
-    table = table.append_column("cost", pc.multiply(chosen["cost_usd"], pa.scalar(results.prices.usd_rate)))
+    # What is no number was not measured.
+    dollars = pc.if_else(pc.is_finite(chosen["cost_usd"]), chosen["cost_usd"], pa.scalar(None, pa.float64()))
+    table = table.append_column("cost", pc.multiply(dollars, pa.scalar(results.prices.usd_rate)))
     table = table.append_column("tokens", pc.add(chosen["input_tokens"], chosen["output_tokens"]))
     table = table.append_column("lines", _line_ratios(results, chosen))
     table = table.append_column("edited", pc.greater(pc.list_value_length(chosen["ignored_paths"]), pa.scalar(0)))
@@ -144,13 +146,9 @@ def usage_table(rows: tuple[UsageRow, ...], prices: Prices) -> TextTable:
         "lines / reference's",
         "edited tests",
     )
-    cells = [_cells(row) for row in rows]
-    shown = [place for place in range(len(header)) if any(row[place] != NOT_MEASURED for row in cells) or not rows]
-    return TextTable(
-        tuple(header[place] for place in shown),
-        tuple(tuple(row[place] for place in shown) for row in cells),
-        numeric=frozenset(range(2, len(shown))),
-    )
+    table = TextTable(header, tuple(_cells(row) for row in rows), numeric=frozenset(range(2, len(header))))
+    unknown = [name for name, *column in zip(header, *table.rows, strict=True) if set(column) == {NOT_MEASURED}]
+    return table.without([*unknown, "mode"] if len({row.mode for row in rows}) == 1 else unknown)
 
 
 def not_measured_note(rows: tuple[UsageRow, ...]) -> str:

@@ -80,13 +80,18 @@ def points_interval(value: Interval) -> str:
     return f"{round(value.low * 100):+d} to {round(value.high * 100):+d}"
 
 
+def paired_points(paired: PairedComparison) -> str:
+    """Return a paired difference in points; nothing below the tasks that a rate needs."""
+    return points(paired.difference) if paired.tasks >= LEAST_TASKS_FOR_A_RATE else NOTHING
+
+
 def paired_interval(paired: PairedComparison) -> str:
-    """Return the interval of a paired difference, or why there is none."""
+    """Return the interval of a paired difference, or why there is none; nothing below the tasks that a rate needs."""
+    if paired.tasks < LEAST_TASKS_FOR_A_RATE:
+        return NOTHING
     if paired.interval:
         return points_interval(paired.interval)
-    if not paired.discordant:
-        return "no discordant tasks"
-    return NOTHING if paired.tasks == 1 else "all tasks differ alike"
+    return "all tasks differ alike" if paired.discordant else "no discordant tasks"
 
 
 def detectable(difference: float | None) -> str:

@@ -66,6 +66,7 @@ def gather_results(bench: Workbench, sweep: SweepConfig, agents: dict[str, Agent
         mining=tuple(stored_mining_funnel(bench, repositories)),
         validation=tuple(stored_validation_funnel(bench, repositories)),
         calibration=pa.Table.from_pylist(calibration, schema=SCHEMAS["calibration"]),
+        smallest_difference=sweep.smallest_difference,
         prices=Prices(sweep.currency or "USD", sweep.usd_rate or 1.0, sweep.region or ""),
         left_out=_left_out(bench, repositories, task_set),
         patch_lines=patch_lines,

@@ -79,7 +79,7 @@ def test_a_reference_that_fails_leaves_no_results() -> None:
     analysis = analyse(SweepBuilder({"steady": STEADY, "broad": BROAD}, rows=[row]).build())
     assert not analysis.valid
     assert [finding.reason for finding in analysis.no_result] == [NoResult.REFERENCE_FAILED]
-    assert analysis.answer.startswith("This sweep has no results: the reference agent")
+    assert analysis.answer.startswith("This sweep has no results: the control reference")
     assert "demo-003" in analysis.answer
     assert (analysis.comparisons, analysis.categories) == ((), ())
     shown = {row.agent.name for row in analysis.agents if row.estimate}
@@ -107,7 +107,7 @@ def test_a_sweep_without_tasks_has_no_results() -> None:
     assert [finding.reason for finding in analysis.no_result] == [NoResult.NO_TASKS]
 
 
-@pytest.mark.parametrize(("passes", "word"), [(4, "solved every task"), (0, "solved any task")])
+@pytest.mark.parametrize(("passes", "word"), [(4, "Every graded sample"), (0, "No graded sample")])
 def test_a_suite_that_all_pass_or_none_cannot_rank(passes: int, word: str) -> None:
     analysis = analyse(SweepBuilder({"steady": [passes] * 8, "broad": [passes] * 8}).build())
     assert analysis.valid

@@ -133,7 +133,7 @@ def test_a_sweep_without_results_says_so_and_shows_no_rate_of_a_contender() -> N
     row = graded_row("reference", "demo-003", "original-2", resolved=False, attempt=0)
     document = html_report(SweepBuilder({"steady": STEADY, "broad": BROAD}, rows=[row]).build())
     text = _Page(document).text
-    assert "This sweep has no results: the reference agent" in text
+    assert "This sweep has no results: the control reference (original prompts) must solve every task" in text
     assert "Comparisons fixed before the run" not in text
     assert "0.51" not in text
     assert "Only the controls are shown" in text

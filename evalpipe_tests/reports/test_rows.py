@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 from datetime import date
 
@@ -75,8 +76,8 @@ def test_tasks_are_named_by_who_solves_them_in_most_samples() -> None:
 def test_what_was_not_measured_is_said_and_never_zero() -> None:
     analysis = analyse(two_agents())
     table = usage_table(analysis.usage, Prices())
-    assert table.header == ("agent", "mode", "attempts", "seconds", "edited tests")
-    assert table.rows[0] == ("steady", "original", "72", "12 (12 to 12)", "0")
+    assert table.header == ("agent", "attempts", "seconds", "edited tests")
+    assert table.rows[0] == ("steady", "72", "12 (12 to 12)", "0")
     note = not_measured_note(analysis.usage)
     assert note == ("Not measured of any attempt: model calls, input tokens, cached input tokens, output tokens, cost.")
     assert note in html_report(two_agents())
@@ -107,8 +108,8 @@ def test_costs_are_given_in_the_currency_of_the_sweep_at_its_rate() -> None:
     results = builder.build()
     analysis = analyse(results)
     table = usage_table(analysis.usage, results.prices)
-    assert table.header[3:5] == ("cost per resolved, EUR", "cost, EUR")
-    assert table.rows[0][3:5] == ("1.33", "1.00 (1.00 to 1.00)")
+    assert table.header[2:4] == ("cost per resolved, EUR", "cost, EUR")
+    assert table.rows[0][2:4] == ("1.33", "1.00 (1.00 to 1.00)")
     note = "Costs are in EUR, at 0.5 for one US dollar, prices of <eu>."
     assert price_note(results.prices) == note
     assert price_note(Prices()) == "Costs are in USD, as providers bill them."
@@ -123,6 +124,13 @@ def test_a_cost_that_is_known_of_some_attempts_only_gives_no_cost_per_resolved_t
     row = graded_row("steady", "demo-000", "original-1", resolved=True, attempt=0, cost_usd=1.0)
     (found,) = analyse(SweepBuilder({"steady": STEADY}, rows=[row]).build()).usage
     assert found.cost_per_resolved is None
+
+
+def test_a_cost_that_is_no_number_was_not_measured() -> None:
+    rows = [row | {"attempt": 0, "cost_usd": float("nan")} for row in rows_of("steady", STEADY, 4)]
+    results = SweepBuilder({"steady": STEADY}, rows=rows).build()
+    assert analyse(results).usage[0].measures["cost"] is None
+    json.dumps(summary(results), allow_nan=False)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +196,7 @@ def test_tasks_that_rank_nobody_are_told() -> None:
     passes = {"a": [4, 0, 2, 1], "b": [4, 0, 3, 1], "c": [4, 0, 1, 2]}
     analysis = analyse(SweepBuilder(passes).build())
     texts = {finding.reason: finding.text for finding in analysis.cautions}
-    assert texts[Caution.SATURATED_TASKS].startswith("1 of 4 tasks solved by every agent")
+    assert texts[Caution.SATURATED_TASKS].startswith("1 of 4 tasks was solved in every graded sample")
     sentence = "2 of 4 tasks were solved in some samples and not in others; agents differ most on demo-002, demo-003."
     assert sentence in html_report(SweepBuilder(passes).build())
     signals = summary(SweepBuilder(passes).build())["task_signals"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from evalpipe.grading.audit import AuditSign
+from evalpipe.grading.signs import AuditSign
 from evalpipe_tests.redteam.shop import MENDED, writes
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from evalpipe.grading.audit import AuditSign
+from evalpipe.grading.signs import AuditSign
 from evalpipe.runners.cargo import CargoRunner
 from evalpipe.runners.go import GoRunner
 from evalpipe.runners.node import NodeRunner

@@ -13,7 +13,8 @@ from pathlib import Path
 from evalpipe.agents import AttemptResult, HistoryKind, make_instance, run_attempt
 from evalpipe.agents.adapter import Assignment
 from evalpipe.grading import Grading, Verdict, grade
-from evalpipe.grading.audit import AuditedWork, AuditSign, audit
+from evalpipe.grading.audit import AuditedWork, audit
+from evalpipe.grading.signs import AuditSign
 from evalpipe.history import Repository, ScratchObjects
 from evalpipe.runners import PytestRunner, Runner, RunStatus
 from evalpipe.runners.suite import run_suite

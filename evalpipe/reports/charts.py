@@ -107,10 +107,10 @@ def cost_svg(points: Sequence[CostPoint], name: str, title: str) -> str:
     with plot_style():
         figure, axes = canvas(_WIDTH, _HEIGHT + 16 * len(points) + 4)
         _rate_axis(axes)
-        most = max(max(point.cost, *_ends(point.cost_interval)) for point in points) * 1.05 or 1.0
+        most = _round_above(max(max(point.cost, *_ends(point.cost_interval)) for point in points))
         start, room = _LEFT + 10, _RIGHT - _LEFT - 30
         for share in (0, 0.5, 1):
-            axes.text(start + share * room, _BOTTOM + 14, f"{share * most:.2f}", color=MUTED, fontsize=9, ha="center")
+            axes.text(start + share * room, _BOTTOM + 14, f"{share * most:g}", color=MUTED, fontsize=9, ha="center")
         for number, point in enumerate(points):
             x, y = start + point.cost / most * room, _y(point.rate)
             look = {**_look(number), "linestyle": "none"}
@@ -138,7 +138,7 @@ def ranges_svg(rows: Sequence[RangeRow], name: str, title: str) -> str:
             x = place(10.0**power)
             axes.plot([x, x], [2, bottom], color=LINE, linewidth=0.7, zorder=1)
             align = "left" if power == low else "right" if power == high else "center"
-            axes.text(x, bottom + 14, f"{10.0**power:,g}", color=MUTED, fontsize=9, ha=align)
+            axes.text(x, bottom + 14, wording.amount(10.0**power), color=MUTED, fontsize=9, ha=align)
         for number, row in enumerate(rows):
             _range(axes, row, 28.0 * number + 2, [place(value) for value in row.quantiles])
         return inline(figure, name, title)
@@ -152,6 +152,14 @@ def _range(axes: Axes, row: RangeRow, y: float, places: Sequence[float]) -> None
         axes.plot([places[0], places[-1]], [y + 20, y + 20], color=ACCENT, linewidth=1, zorder=3)
         axes.plot([places[1], places[3]], [y + 20, y + 20], color=ACCENT, linewidth=4, solid_capstyle="butt", zorder=3)
         axes.plot([places[2]], [y + 20], marker="o", markersize=6, color=ACCENT, linestyle="none", zorder=4)
+
+
+def _round_above(value: float) -> float:
+    """The least of 1, 2 and 5 times a power of ten that is not below the value; 1 for nothing."""
+    if value <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= value)
 
 
 def _ends(interval: Interval | None) -> list[float]:

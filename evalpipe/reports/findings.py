@@ -251,7 +251,12 @@ def _seen(results: SweepResults) -> Iterable[Finding]:
 
 
 def _per_agent(reason: Caution, what: str, numbers: Mapping[tuple[str, str], int]) -> Iterable[Finding]:
-    agents = [f"{wording.plain(agent)} {mode} {number}" for (agent, mode), number in numbers.items() if number]
+    one_mode = len({mode for _, mode in numbers}) == 1
+    agents = [
+        f"{wording.plain(agent)} {number}" if one_mode else f"{wording.plain(agent)} {wording.plain(mode)} {number}"
+        for (agent, mode), number in numbers.items()
+        if number
+    ]
     total = sum(numbers.values())
     if total:
         text = f"{wording.count(total, 'sample')} {what} ({wording.listed(agents)})"

@@ -7,7 +7,7 @@ only the plots of this package are put in as they are.
 import json
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from evalpipe.reports import wording
 from evalpipe.reports.analysis import Analysis, analyse
@@ -77,6 +77,7 @@ def html_report(results: SweepResults) -> str:
         excluded=excluded_table(analysis),
         left_out=left_out_table(results, _CANDIDATES_SHOWN),
         plots=_plots(analysis),
+        differences=_differences(analysis),
         provenance=provenance(results),
         interval_note=INTERVAL_NOTE,
         failed_calibrations=failed_calibrations(results.calibration),
@@ -135,7 +136,6 @@ def _charts(analysis: Analysis) -> dict[str, str]:
         gap_forest(analysis),
         *(taken_ranges(analysis, name) for name in ("attempt_seconds", "tokens")),
     )
-    pairs = [(row, task_differences(analysis, row)) for row in analysis.comparisons]
     return {
         "curves": curves_svg(curves, "curves", "pass^k over k") if curves else "",
         "failures": bars_svg(failures, "failures", "why attempts did not resolve their task") if failures else "",
@@ -143,13 +143,18 @@ def _charts(analysis: Analysis) -> dict[str, str]:
         "seconds": ranges_svg(seconds, "seconds", "seconds of an attempt") if seconds else "",
         "tokens": ranges_svg(tokens, "tokens", "tokens of an attempt") if tokens else "",
         "gaps": forest_svg(gaps, "gaps", "pass@1 with the original and the terse prompt") if gaps else "",
-        "differences": "".join(
-            f"<h4>{escape(wording.plain(f'{row.second} minus {row.first}, {row.mode}'))}</h4>"
-            + differences_svg(differences, f"pair{number}", "differences by task")
-            for number, (row, differences) in enumerate(pairs[:_PAIRS_DRAWN])
-            if differences
-        ),
     }
+
+
+def _differences(analysis: Analysis) -> list[tuple[str, Markup]]:
+    """The plots of the differences on single tasks, each with the name of its pair."""
+    found = []
+    for number, row in enumerate(analysis.comparisons[:_PAIRS_DRAWN]):
+        values = task_differences(analysis, row)
+        if values:
+            svg = differences_svg(values, f"pair{number}", "differences by task")
+            found.append((f"{row.second} minus {row.first}, {row.mode}", Markup(svg)))
+    return found
 
 
 def pair_table(analysis: Analysis) -> TextTable:

@@ -15,8 +15,9 @@ from evalpipe.stats.weighted import WeightedTotal
 NO_SAMPLE = "no graded sample"
 INTERVAL_NOTE = (
     "pass@1: mean over tasks of the share of samples that resolved the task. Intervals: 95 %, task-clustered "
-    "Wilson, for work like these tasks. “sees”: the difference from an agent much like this one that the sweep "
-    "could detect with 80 % power."
+    "Wilson, for work like these tasks. pass^k: chance that all of k samples resolve a task. “always / some / never”: "
+    "tasks by how many of their samples resolved them. “sees”, “could have seen”: the smallest difference that would "
+    "be detected with 80 % power, from an agent much like this one, and between the two of a pair."
 )
 
 

@@ -13,7 +13,7 @@ from evalpipe.runners.suite import run_suite
 from evalpipe.sandbox import FileEntry, Limits, Sandbox
 from evalpipe.tasks import PatchRefusal, PatchRefused, Task, graded_tree, hidden_paths, instance_tree, read_files
 
-GRADER_VERSION = "2"
+GRADER_VERSION = "3"
 """Part of the key of every cached verdict: raise it when the same patch may get another verdict."""
 
 _REFUSALS = {
@@ -74,7 +74,7 @@ def grade(
         rules = PathRules(globs.tests, globs.source, globs.generated)
         try:
             base = instance_tree(scratch, task.parent, hidden_paths(task))
-            graded = graded_tree(scratch, base, task.commit, patch, rules)
+            graded = graded_tree(scratch, base, task.commit, patch, rules, task.runner.arguments)
         except PatchRefused as refused:
             judgement = Judgement(_REFUSALS[refused.refusal], str(refused))
             return Grading(judgement, (), time.monotonic() - started)

@@ -115,16 +115,24 @@ _FRAGMENT: Final = re.compile(rb"(?:gh-?|#)?(\d{1,7})\.[\w.+-]+\Z")
 _STEERING_NAME: Final = re.compile(
     rb"(?i)(?:conftest\.py|\.?pytest\.(?:ini|toml)|tox\.(?:ini|toml)|setup\.(?:cfg|py)|pyproject\.toml|noxfile\.py"
     rb"|sitecustomize\.py|usercustomize\.py|.*\.pth|pytest\.py|_pytest|\.coveragerc|makefile|gnumakefile|justfile"
-    rb"|entry_points\.txt|pytest_plugins\.py"
-    rb"|(?:jest|vitest|vite|karma|ava|playwright|cypress|wdio|babel|protractor)\.(?:config|conf|setup|workspace)"
-    rb"\.(?:[cm]?[jt]s|json)|\.babelrc(?:\..*)?|jest\.setup\.\w+|\.mocharc(?:\..*)?|mocha\.opts|\.taprc|\.nycrc(?:\..*)?"
-    rb"|package\.json|tsconfig(?:\.[\w-]+)?\.json|\.npmrc|\.swcrc"
-    rb"|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|gradle\.properties|junit-platform\.properties"
+    rb"|entry_points\.txt|pytest_plugins\.py|(?:nose2?|unittest)\.cfg|\.noserc|\.env(?:\.test)?"
+    rb"|(?:jest|vitest|vite|karma|ava|playwright|cypress|wdio|babel|protractor)"
+    rb"\.(?:config|conf|setup|workspace|projects)\.(?:[cm]?[jt]s|json)"
+    rb"|\.babelrc(?:\..*)?|jest\.setup\.\w+|jest-preset\.\w+|\.mocharc(?:\..*)?|mocha\.opts|\.taprc|\.nycrc(?:\..*)?"
+    rb"|package\.json|[jt]sconfig(?:\.[\w-]+)?\.json|\.npmrc|\.swcrc|\.pnp(?:\.loader)?\.[cm]js|\.yarnrc(?:\.yml)?"
+    rb"|.*\.gradle(?:\.kts)?|pom\.xml|gradle\.(?:properties|lockfile)|libs\.versions\.toml|junit-platform\.properties"
     rb"|.*\.runsettings|xunit\.runner\.json|directory\.build\.(?:props|targets)|.*\.csproj|nuget\.config"
     rb"|\.rspec|rakefile|\.simplecov|spec_helper\.rb|test_helper\.rb|phpunit\.xml(?:\.dist)?|composer\.json|codeception\.yml"
-    rb"|build\.rs|cargo\.toml|nextest\.toml|ctestconfig\.cmake|cmakelists\.txt|go\.(?:mod|work))\Z"
+    rb"|build\.rs|cargo\.(?:toml|lock)|rust-toolchain(?:\.toml)?|nextest\.toml|ctestconfig\.cmake|cmakelists\.txt"
+    rb"|go\.(?:mod|work|sum|work\.sum)|(?:package-lock|npm-shrinkwrap)\.json|yarn\.lock|pnpm-(?:lock|workspace)\.yaml)\Z"
 )
-_STEERING_FOLDER: Final = re.compile(rb"(?i)(?:.*\.(?:dist-info|egg-info)|\.cargo|\.config|\.mvn)\Z")
+_STEERING_FOLDER: Final = re.compile(
+    rb"(?i)(?:.*\.(?:dist-info|egg-info)|\.cargo|\.config|\.mvn|\.yarn|buildsrc|build-logic)\Z"
+)
+# By which a JVM finds listeners, filters and engines of tests on its class path.
+_TEST_SERVICE: Final = re.compile(
+    rb"(?:.*/)?META-INF/services/(?:org\.(?:junit|testng|spockframework|apache\.maven)|junit|io\.kotest)\.", re.DOTALL
+)
 # Copies of the libraries that tests may take their assertions from; a domain may have vendors in a `vendor` of its own.
 _DEPENDENCY_COPY: Final = re.compile(
     rb"(?:.*/)?(?:(?:node_modules|site-packages)/.+|vendor/(?:modules\.txt\Z|[a-z0-9-]+\.[a-z]+/.+))", re.DOTALL
@@ -270,6 +278,7 @@ def steers_tests(path: bytes) -> bool:
         _STEERING_NAME.match(name) is not None
         or any(map(_STEERING_FOLDER.match, folders))
         or _DEPENDENCY_COPY.match(path) is not None
+        or _TEST_SERVICE.match(path) is not None
     )
 
 

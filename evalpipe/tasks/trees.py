@@ -1,6 +1,6 @@
 """The trees of a task: the parent with the change's tests (*before*), and a patch under the trusted overlay."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -9,11 +9,13 @@ from evalpipe.history import (
     PatchDoesNotApply,
     PathRules,
     ScratchObjects,
+    Tree,
     TreeNotWritten,
     check_patch_result,
     steers_tests,
 )
 from evalpipe.history.objects import folders_above
+from evalpipe.tasks.steering import setup_files, shadowing_files
 
 PATCH_BYTES = 10 * 1024 * 1024
 """The largest change of a human in the histories that evalpipe was tried on is under 3 MB."""
@@ -57,12 +59,15 @@ def instance_tree(scratch: ScratchObjects, parent: str, hidden_tests: Collection
     return scratch.write_tree(parent, dict.fromkeys(hidden_tests)) if hidden_tests else scratch.tree_id(parent)
 
 
-def graded_tree(scratch: ScratchObjects, base: str, commit: str, patch: bytes, rules: PathRules) -> GradedTree:
+def graded_tree(
+    scratch: ScratchObjects, base: str, commit: str, patch: bytes, rules: PathRules, arguments: Iterable[str] = ()
+) -> GradedTree:
     """The tree in which an attempt is graded: product files from `patch`, the rest from the reference change.
 
     `patch` is a diff against `base`, the tree that the agent started from; `commit` is the reference change. Whatever
-    can steer a test run (test files, their configuration, conftest modules) comes from `commit`, and what the patch
-    did to it is named in `ignored_paths`. Raises PatchRefused, and then nothing of the patch was used.
+    can steer a test run (test files, their configuration, conftest modules, what these and the `arguments` of the test
+    command name) comes from `commit`, and what the patch did to it is named in `ignored_paths`. Raises PatchRefused,
+    and then nothing of the patch was used.
     """
     if len(patch) > PATCH_BYTES:
         raise PatchRefused(PatchRefusal.TOO_LARGE, f"the patch has {len(patch)} bytes, the limit is {PATCH_BYTES}")
@@ -76,21 +81,39 @@ def graded_tree(scratch: ScratchObjects, base: str, commit: str, patch: bytes, r
     violations = check_patch_result(original, applied, lambda oid: _blob(scratch, oid))
     if violations:
         raise PatchRefused(PatchRefusal.UNSAFE, "; ".join(str(violation) for violation in violations[:5]))
-    trusted = {path: entry for path, entry in reference.items() if is_trusted(rules, path)}
+    touched = {path for path in {*original, *applied} if applied.get(path) != original.get(path)}
+    tests = {path for path in {*original, *applied, *reference} if is_trusted(rules, path)}
+    tests |= _steering(scratch, original, reference, touched - tests, tests & reference.keys(), arguments)
+    trusted = {path: entry for path, entry in reference.items() if path in tests}
     folders = {folder for path in trusted for folder in folders_above(path)}
     # A file in the place of a folder of tests, or below a trusted file, would take what is trusted away.
     displacing = {
         path for path in applied if path in folders or any(folder in trusted for folder in folders_above(path))
     }
-    product = {path: entry for path, entry in applied.items() if path not in displacing and not is_trusted(rules, path)}
-    wanted = product | trusted
+    not_product = displacing | tests
+    wanted = {path: entry for path, entry in applied.items() if path not in not_product} | trusted
     changes = {path: wanted.get(path) for path in {*original, *wanted} if wanted.get(path) != original.get(path)}
-    ignored = sorted(
-        path
-        for path in {*original, *applied}
-        if applied.get(path) != original.get(path) and (path in displacing or is_trusted(rules, path))
-    )
-    return GradedTree(scratch.write_tree(base, changes), tuple(ignored))
+    return GradedTree(scratch.write_tree(base, changes), tuple(sorted(touched & not_product)))
+
+
+def _steering(
+    scratch: ScratchObjects,
+    base: Tree,
+    reference: Tree,
+    product: Collection[bytes],
+    trusted: Collection[bytes],
+    arguments: Iterable[str],
+) -> frozenset[bytes]:
+    """Those of `product`, the other paths of a patch, that steer tests though their names do not say so."""
+    if not product:
+        return frozenset()
+
+    def read(paths: Iterable[bytes]) -> Mapping[bytes, bytes]:
+        return scratch.read_files(reference, paths)
+
+    added = [path for path in product if path not in base and path not in reference]
+    setup = setup_files(base, reference, trusted, read, arguments).intersection(product)
+    return setup | shadowing_files(added, {*base, *reference}, trusted, read)
 
 
 def is_trusted(rules: PathRules, path: bytes) -> bool:

@@ -115,10 +115,16 @@ STEERING = """
     phpunit.xml phpunit.xml.dist Makefile Cargo.toml .cargo/config.toml build.rs CMakeLists.txt .coveragerc
     go.mod go.work node_modules/chai/index.js web/node_modules/x.js lib/site-packages/pytest_easy.py vendor/modules.txt
     vendor/github.com/stretchr/testify/assert/assertions.go
+    go.sum go.work.sum Cargo.lock rust-toolchain.toml rust-toolchain package-lock.json web/yarn.lock pnpm-workspace.yaml
+    .pnp.cjs .yarn/plugins/x.cjs .yarnrc.yml vitest.projects.ts jest-preset.js jsconfig.json .env .env.test
+    gradle/tests.gradle init.gradle.kts gradle/libs.versions.toml buildSrc/src/main/java/A.java build-logic/a.kt
+    src/main/resources/META-INF/services/org.junit.platform.launcher.TestExecutionListener
+    META-INF/services/org.testng.ITestNGListener
 """
-NOT_STEERING = (
-    "src/x.py tests/test_x.py src/pytest_helper.py jest.md README.md x.path vendor/models.py src/vendor/a.go go.sum"
-)
+NOT_STEERING = """
+    src/x.py tests/test_x.py src/pytest_helper.py jest.md README.md x.path vendor/models.py src/vendor/a.go
+    src/gradle.py src/main/resources/META-INF/services/com.example.Shop src/env.py
+"""
 
 
 @pytest.mark.parametrize("path", STEERING.split())

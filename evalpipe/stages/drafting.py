@@ -12,7 +12,7 @@ from evalpipe.gateway.completion import complete
 from evalpipe.lake import Row, write_atomically
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.model_access import gateway_provider
-from evalpipe.stages.task_texts import ReferenceChange, SetTexts, admits, problem_of
+from evalpipe.stages.task_texts import ReferenceChange, SetTexts, admits, original_text, problem_of
 from evalpipe.tasks import (
     Criterion,
     Decisions,
@@ -21,7 +21,6 @@ from evalpipe.tasks import (
     TaskSetError,
     criteria_path,
     frozen_sets,
-    problem_text,
     terse_draft,
     terse_path,
     with_proposals,
@@ -114,7 +113,7 @@ def _of_repository(
         candidate = candidates[task_id]
         change = ReferenceChange.read(mirror, config, candidate, validated["fail_to_pass"])
         there = texts.terse.get(task_id)
-        text = write(problem_text(candidate["problem_text"], candidate["commit"])) if there is None else there
+        text = write(original_text(candidate, validated)) if there is None else there
         with_text = replace(texts, terse={**texts.terse, task_id: text} if text else texts.terse)
         problem = problem_of(mirror, candidate, validated, change, with_text)
         names = _names(problem, PromptMode.TERSE, validated)

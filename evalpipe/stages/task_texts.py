@@ -76,7 +76,7 @@ def problem_of(mirror: Repository, candidate: Row, validated: Row, change: Refer
     decisions = texts.decisions.get(candidate_id, Decisions())
     problem = Problem(
         source=candidate["problem_source"],
-        original=problem_text(candidate["problem_text"], candidate["commit"]),
+        original=original_text(candidate, validated),
         terse=texts.terse.get(candidate_id),
         criteria=decisions.accepted,
     )
@@ -87,6 +87,12 @@ def problem_of(mirror: Repository, candidate: Row, validated: Row, change: Refer
             "lint": tuple(_lint(problem, candidate, change)),
         }
     )
+
+
+def original_text(candidate: Row, validated: Row) -> str:
+    """The text of a candidate's problem as agents get it."""
+    commits = (candidate["commit"], *candidate["branch_commits"])
+    return problem_text(candidate["problem_text"], commits, candidate["number"], validated["fail_to_pass"])
 
 
 def proposed_criteria(

@@ -27,7 +27,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 )
 @pytest.mark.parametrize("ending", ["\n", "\r\n"], ids=["lf", "crlf"])
 def test_trailers_are_left_out(trailer: str, ending: str) -> None:
-    text = problem_text(f"Noon is wrong.{ending}{ending}{trailer}{ending}{trailer}", COMMIT)
+    text = problem_text(f"Noon is wrong.{ending}{ending}{trailer}{ending}{trailer}", [COMMIT], None, ())
     assert text.strip() == "Noon is wrong."
 
 
@@ -42,21 +42,47 @@ def test_trailers_are_left_out(trailer: str, ending: str) -> None:
     ],
 )
 def test_sentences_that_begin_like_trailers_stay(sentence: str) -> None:
-    assert problem_text(sentence, COMMIT) == sentence + "\n"
+    assert problem_text(sentence, [COMMIT], 7, ()) == sentence + "\n"
 
 
 def test_own_hash_is_removed_in_every_length_and_case() -> None:
     for length in (7, 8, 12, 40):
         for named in (COMMIT[:length], COMMIT[:length].upper()):
-            assert problem_text(f"see {named}, or x/commit/{named}.", COMMIT) == (
+            assert problem_text(f"see {named}, or x/commit/{named}.", ["f" * 40, COMMIT], None, ()) == (
                 "see (commit), or x/commit/(commit).\n"
             )
 
 
 @pytest.mark.parametrize("kept", ["deadbeef", "0123456", "1234567", "0x0123456789abcdee", "abc0123456789abc"])
 def test_other_hexadecimal_numbers_stay(kept: str) -> None:
-    text = problem_text(f"wrong at {kept}", "0123457" + COMMIT[7:])
+    text = problem_text(f"wrong at {kept}", ["0123457" + COMMIT[7:]], None, ())
     assert text == f"wrong at {kept}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Noon (#12) is wrong, like #123 and shop#1.", "Noon ((change)) is wrong, like #123 and shop#1."),
+        ("Mended by ada/shop#12, !12.", "Mended by (change), (change)."),
+        ("See https://forge.example/ada/shop/pull/12/files#diff-1, please.", "See (change) please."),
+        ("See [it](https://forge.example/ada/shop/-/merge_requests/12).", "See [it]((change))."),
+        (
+            "See https://forge.example/ada/shop/issues/12 and pull/120.",
+            "See https://forge.example/ada/shop/issues/12 and pull/120.",
+        ),
+    ],
+)
+def test_links_to_the_change_are_removed_and_those_to_others_stay(text: str, expected: str) -> None:
+    assert problem_text(text, [COMMIT], 12, ()) == f"{expected}\n"
+    assert problem_text(text, [COMMIT], None, ()) == f"{text}\n"
+
+
+def test_names_of_the_tests_are_removed_and_words_stay() -> None:
+    ids = ("tests/test_a.py::test_noon[11]", "shop::TestMidnight/at_0", "lib/a.test.js::outer::label")
+    text = "test_noon fails, test_noon_again too; see tests/test_a.py::test_noon[11], TestMidnight and the label."
+    assert problem_text(text, [COMMIT], None, ids) == (
+        "(test) fails, test_noon_again too; see (test), (test) and the label.\n"
+    )
 
 
 def test_prompt_holds_the_text_the_command_and_no_name_of_the_change() -> None:

@@ -1,6 +1,7 @@
 """Commands about results: what a sweep would show, its report, and how several sweeps compare."""
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,15 @@ if TYPE_CHECKING:
     from evalpipe.reports.plan import SweepSize
     from evalpipe.stages.bench import Workbench
 
+# Bounded, because infinity is no amount.
+_AMOUNT = click.FloatRange(min=0, max=1e12)
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines on the output stream.")
+
+
+def _number(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("is not a number.", context, parameter)
+    return value
 
 
 @click.command()
@@ -20,8 +29,8 @@ _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for 
 @click.option("--tasks", type=click.IntRange(min=1), help="Tasks; else those of SWEEP.")
 @click.option("--samples", type=click.IntRange(min=1), help="Samples of each agent at each task; else those of SWEEP.")
 @click.option("--agents", type=click.IntRange(min=1), help="Agents without the controls; else those of SWEEP, or two.")
-@click.option("--minutes", type=click.FloatRange(min=0), help="Minutes of containers that one attempt takes.")
-@click.option("--price", type=click.FloatRange(min=0), help="Price of one attempt, in any currency.")
+@click.option("--minutes", type=_AMOUNT, callback=_number, help="Minutes of containers that one attempt takes.")
+@click.option("--price", type=_AMOUNT, callback=_number, help="Price of one attempt, in any currency.")
 @click.option("--pilot", metavar="SWEEP", help="A sweep with results, which says how tasks and costs spread.")
 @_as_json
 @click.pass_obj
@@ -66,7 +75,7 @@ def _size(
         if tasks is None or samples is None:
             fail("give --tasks and --samples, or the name of a configured sweep", WRONG_USE)
         number = agents or 2
-        return SweepSize(tasks, samples, number, 1, number * (number - 1) // 2)
+        return SweepSize(tasks, samples, number, 1, math.comb(number, 2))
     return _configured_size(open_bench(workspace), sweep, tasks, samples, agents)
 
 
@@ -81,12 +90,14 @@ def _configured_size(
     sweep = known_sweep(bench.workspace, name)
     loaded = bench.workspace.load_agents().items
     contenders = [agent for agent in sweep.agents if loaded[agent].adapter not in CONTROLS]
+    # Of other agents than it has, the sweep fixes no pairs: all of them then.
+    pairs = len(sweep.comparisons) if agents in (None, len(contenders)) else math.comb(agents or 0, 2)
     return SweepSize(
         tasks=tasks or len(load_sweep_task_set(bench, sweep).tasks),
         samples=samples or sweep.samples,
         agents=agents or len(contenders),
         modes=len(sweep.modes),
-        comparisons=len(sweep.comparisons) * len(sweep.modes),
+        comparisons=pairs * len(sweep.modes),
     )
 
 
@@ -110,6 +121,8 @@ def report(workspace: Path | None, sweep: str, as_json: bool, form: str, redacte
     from evalpipe.reports.forms import report_markdown
     from evalpipe.stages.reporting import gather_results, write_report
 
+    if as_json and form == "md":
+        fail("--json and --format md exclude each other: give one of them", WRONG_USE)
     bench, config, _ = open_sweep(workspace, sweep, ())
     open_driver(bench).report(config)
     results = gather_results(bench, config, bench.workspace.load_agents().items)
@@ -147,9 +160,15 @@ def compare(workspace: Path | None, sweeps: tuple[str, ...], agents: tuple[str, 
     from evalpipe.reports.across_tables import across_markdown, across_summary, across_text
     from evalpipe.stages.reporting import gather_results
 
+    if len(set(sweeps)) < 2:
+        fail("name at least two different sweeps to compare", WRONG_USE)
     bench = open_bench(workspace)
     loaded = bench.workspace.load_agents().items
     configs = [known_sweep(bench.workspace, name, even_archived=True) for name in sweeps]
+    known = sorted({agent for config in configs for agent in config.agents})
+    unknown = [agent for agent in agents if agent not in known]
+    if unknown:
+        fail(f"{', '.join(unknown)}: in none of these sweeps, which have {', '.join(known)}", WRONG_USE)
     results = [gather_results(bench, config, loaded) for config in configs]
     try:
         found = compare_sweeps(results, agents)

@@ -300,6 +300,7 @@ AGENT_COMPARISON = pa.schema(
         pa.field("ties", pa.int64()),
         pa.field("detectable_difference", pa.float64()),
         pa.field("better", pa.string()),
+        pa.field("rests_on", pa.list_(pa.string())),
         _required("verdict", pa.string()),
     ]
 )

@@ -106,6 +106,7 @@ DESCRIPTIONS = {
     "reported_input_tokens": "input tokens by the program's own count",
     "reported_output_tokens": "output tokens by the program's own count",
     "repository": "the repository, a file of data/repos",
+    "rests_on": "attempts of the better agent, invalid or flagged, that its lead is not detected without",
     "resolved": "whether every fail-to-pass and pass-to-pass test passed",
     "reverted_by": "the later change that takes this one back",
     "reverts": "the earlier change that this one takes back",

@@ -68,13 +68,11 @@ class SweepComparison:
 
 
 def compare_sweeps(sweeps: Sequence[SweepResults], agents: Sequence[str] = ()) -> SweepComparison:
-    """Compare every contender of each sweep (or those of `agents`) with those of every other, mode by mode.
+    """Compare every contender of each of different sweeps (or those of `agents`) with those of every other, by mode.
 
-    Tasks are common when every sweep has one of that id with the same frozen content. Raises NotComparable for fewer
-    than two sweeps, a sweep without results, no common task, or no pair.
+    Tasks are common when every sweep has one of that id with the same frozen content. Raises NotComparable for a sweep
+    without results, no common task, or no pair.
     """
-    if len({results.sweep for results in sweeps}) < 2:
-        raise NotComparable("name at least two different sweeps to compare")
     for results in sweeps:
         reasons = why_no_result(results, collect_samples(results))
         if reasons:

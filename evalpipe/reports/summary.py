@@ -134,7 +134,7 @@ def _comparison(row: Comparison) -> dict[str, Any]:
         "ties": paired.ties if paired else None,
         "detectable_difference": row.detectable,
         "better": row.better,
-        "rests_on": {kind.value: number for kind, number in row.rests_on.items()},
+        "rests_on": [kind.value for kind in row.rests_on],
         "verdict": row.sentence,
     }
 

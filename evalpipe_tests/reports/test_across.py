@@ -84,8 +84,6 @@ def test_holm_runs_over_all_pairs_of_three_sweeps() -> None:
 
 def test_what_cannot_be_compared_is_refused_with_the_reason() -> None:
     plain = _sweep("a", STEADY)
-    with pytest.raises(NotComparable, match="at least two different sweeps"):
-        compare_sweeps([plain, plain])
     others = tuple(replace(task, digest="x") for task in plain.tasks)
     with pytest.raises(NotComparable, match="no task in common"):
         compare_sweeps([plain, replace(plain, sweep="b", tasks=others)])

@@ -53,3 +53,17 @@ def test_the_command_needs_no_workspace() -> None:
     assert result.exit_code == 0
     assert json.loads(result.output)["cost"] == 720.0
     assert CliRunner().invoke(cli, ["plan", "--tasks", "45"]).exit_code == 2
+
+
+@pytest.mark.parametrize("amount", ["nan", "inf", "-1", "much"])
+@pytest.mark.parametrize("option", ["--price", "--minutes"])
+def test_an_amount_that_is_none_is_wrong_use(option: str, amount: str) -> None:
+    result = CliRunner().invoke(cli, ["plan", "--tasks", "45", "--samples", "4", option, amount, "--json"])
+    assert result.exit_code == 2
+    assert option in result.output
+
+
+def test_one_sweep_is_nothing_to_compare() -> None:
+    result = CliRunner().invoke(cli, ["compare", "spring", "spring"])
+    assert result.exit_code == 2
+    assert "at least two different sweeps" in result.stderr

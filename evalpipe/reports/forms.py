@@ -26,8 +26,15 @@ from evalpipe.reports.scoreboard import category_table, comparison_table, scoreb
 from evalpipe.reports.text_table import TextTable
 from evalpipe.reports.usage import not_measured_note, price_note, usage_table
 
-_OF_THE_COMPANY = ("provider", "command", "variables", "forwarder")
-_IMAGES = ("images", "image_digest")
+# What of a manifest may leave the company: nothing else does, so that a field that is new stays inside.
+_SHOWN_OF_AGENT = (
+    *("name", "adapter", "model", "model_version", "scaffold", "scaffold_version", "max_turns", "context_limit"),
+    *("temperature", "max_tokens", "max_cost_usd", "retry_policy"),
+)
+_SHOWN_OF_ENVIRONMENT = (
+    *("sandbox", "engine_version", "task_timeout_s", "network", "cpu_limit", "memory_limit", "pids_limit", "history"),
+    *("silence_s", "count_rate_limit_waits"),
+)
 # What a spreadsheet would run as a formula.
 _FORMULA = re.compile(r"^[=+\-@\t\r]")
 
@@ -119,15 +126,15 @@ def redacted(results: SweepResults) -> SweepResults:
 
 
 def _redacted_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """What the agent is, and how it was treated. Sets, images, providers, commands and variables have the company's
-    names: of what two agents must share, a hash tells whether they did."""
+    """What the agent is, and how it was treated; of what all agents must share and nobody may see, a hash."""
     agent, environment = manifest.get("agent", {}), manifest.get("environment", {})
-    shared = [manifest.get("task_set"), *(environment.get(name) for name in _IMAGES)]
+    hidden = {name: value for name, value in environment.items() if name not in _SHOWN_OF_ENVIRONMENT}
+    shared = json.dumps([manifest.get("task_set"), hidden], sort_keys=True)
     return {
-        "agent": {name: value for name, value in agent.items() if name not in _OF_THE_COMPANY},
-        "environment": {name: value for name, value in environment.items() if name not in _IMAGES},
+        "agent": {name: value for name, value in agent.items() if name in _SHOWN_OF_AGENT},
+        "environment": {name: value for name, value in environment.items() if name in _SHOWN_OF_ENVIRONMENT},
         "samples_per_task": manifest.get("samples_per_task"),
-        "not_shown": hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:12],
+        "not_shown": hashlib.sha256(shared.encode()).hexdigest()[:12],
     }
 
 

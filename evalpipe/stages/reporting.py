@@ -86,8 +86,13 @@ def write_report(bench: Workbench, folder: Path, results: SweepResults) -> Path:
     place = folder.relative_to(bench.lake.root).parts
     path = bench.lake.write_document(html_report(results).encode(), *place, "report.html")
     bench.lake.write_document(report_markdown(results).encode(), *place, "report.md")
-    for name, content in table_files(results).items():
+    tables = table_files(results)
+    for name, content in tables.items():
         bench.lake.write_document(content, *place, "tables", name)
+    # A table that has no rows any more would tell of earlier results.
+    for file in bench.lake.folder.files(folder / "tables"):
+        if file.name not in tables:
+            bench.lake.folder.remove(file)
     _lay_out_transcripts(bench, folder / Path(transcript_file("")).parent, results.transcripts)
     return path
 

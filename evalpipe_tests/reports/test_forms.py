@@ -37,8 +37,11 @@ def _secret() -> SweepResults:
         key: {
             **found, "task_set": {"name": SECRET}, "run_id": SECRET, "provider_url": SECRET,
             "agent_images": {SECRET: SECRET},
-            "environment": {"images": {SECRET: 1}, "image_digest": SECRET, "network": "none"},
-            "agent": {**found["agent"], "command": [SECRET], "variables": {"A": SECRET}, "provider": SECRET},
+            "environment": {"images": {SECRET: 1}, "image_digest": SECRET, "network": "none", "new": SECRET},
+            "agent": {
+                **found["agent"], "command": [SECRET], "variables": {"A": SECRET}, "provider": SECRET,
+                "tools": [SECRET], "new": SECRET,
+            },
         }
         for key, found in results.manifests.items()
     }  # fmt: skip

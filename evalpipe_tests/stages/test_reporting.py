@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,17 @@ def test_transcripts_lie_beside_the_report_as_plain_text(frozen: TestBench) -> N
     frozen.lake.blobs.path(row["transcript_sha256"]).unlink()
     assert link not in write_report(frozen, folder, _gathered(frozen)).read_text()
     assert list((folder / "transcripts").iterdir()) == []
+
+
+def test_a_table_that_has_no_rows_any_more_is_taken_away(frozen: TestBench) -> None:
+    folder = frozen.report_path("spring").parent
+    results = _gathered(frozen)
+    write_report(frozen, folder, results)
+    assert (folder / "tables" / "left_out.csv").exists()
+    write_report(frozen, folder, replace(results, left_out=()))
+    names = {path.name for path in (folder / "tables").iterdir()}
+    assert "scoreboard.csv" in names
+    assert not {"left_out.csv", "left_out.parquet"} & names
 
 
 @pytest.mark.parametrize("content", [None, b"not the patch that was graded"])

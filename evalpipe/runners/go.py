@@ -1,6 +1,8 @@
 """The go runner: `go test -json` in every module of the tree, whose streams make one report.
 
-The canary is the first test of every package that has tests: what a package says is believed only where it failed.
+The canary is the first test of every package that has tests: what a package says is believed only where it failed. A
+product could print all results itself, so it must not find out which test the canary is: it has a name like any other,
+and its source is gone before the package's tests run.
 Package patterns choose what is run; `-run` among the arguments would leave the canaries out, and nothing be believed.
 """
 
@@ -11,6 +13,7 @@ import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from string import ascii_lowercase
 
 from evalpipe.runners.go_report import read_report
 from evalpipe.runners.plan import REPOSITORY_FOLDER, WHOLE_SUITE, SuiteRequest, SuiteTree, TestPlan, new_report_path
@@ -48,6 +51,11 @@ _FILTER = r"""
 }
 """
 
+# Starts a test binary in the folder of its package. What go generates beside the binary lists the tests as well.
+_START = r"""rm -f ./NAME "${1%/*}/_testmain.go"
+exec "$@"
+"""
+
 # Modules are left out of a workspace now and then, and go refuses to test them while it is in force.
 _SCRIPT = r"""top=$(pwd -P) here=$1 token=$2
 errors=$here/errors status=$here/status
@@ -60,7 +68,9 @@ run() (
         '' | off) ;;
         *) go list -m -f '{{.Dir}}' 2>/dev/null | grep -Fxq "$(pwd -P)" || export GOWORK=off ;;
     esac
-    { go test "$@" 2>"$errors"; echo $? >"$status"; } | LC_ALL=C awk -f "$here/filter.awk"
+    # Quotes are for a path with spaces; before 1.18 go takes them for a part of it.
+    case $here in *\ *) start="'$here/start.sh'" ;; *) start=$here/start.sh ;; esac
+    { go test -exec "/bin/sh $start" "$@" 2>"$errors"; echo $? >"$status"; } | LC_ALL=C awk -f "$here/filter.awk"
     printf '\n%s file errors\n' "$token"
     head -c 200000 "$errors"
     printf '\n%s file status\n' "$token"
@@ -79,7 +89,8 @@ class GoRunner:
 
     def plan(self, root: str, tree: SuiteTree, request: SuiteRequest = WHOLE_SUITE) -> TestPlan:
         """See `Runner.plan`. Chosen files stand for their packages, since go runs no less."""
-        token, canary = secrets.token_hex(16), f"Test{secrets.token_hex(8).upper()}"
+        token, canary = secrets.token_hex(16), _canary_name()
+        file = b"0" + secrets.token_hex(8).encode() + b"_test.go"
         report_path = new_report_path("report")
         modules, packages = _modules(tree), _packages_with_tests(tree)
         patterns = {module: ["./..."] for module in modules}
@@ -97,7 +108,8 @@ class GoRunner:
             files={
                 b"runner/go.sh": _script(self._options(request), patterns),
                 b"runner/filter.awk": _FILTER.encode(),
-                **_canaries(canary, packages),
+                b"runner/start.sh": _START.encode().replace(b"NAME", file),
+                **_canaries(canary, file, packages),
             },
             report_path=report_path,
             canary=canary,
@@ -177,10 +189,13 @@ def _patterns(packages: Iterable[bytes], modules: Sequence[bytes]) -> dict[bytes
     return patterns
 
 
-def _canaries(name: str, packages: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+def _canary_name() -> str:
+    return "Test" + "".join(secrets.choice(ascii_lowercase) for _ in range(12)).capitalize()
+
+
+def _canaries(name: str, file: bytes, packages: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
     """A test that fails for each package, in a file that comes before all others."""
-    file = b"0" + secrets.token_hex(8).encode() + b"_test.go"
-    body = f'\n\nimport "testing"\n\nfunc {name}(t *testing.T) {{ t.Error("fails on purpose") }}\n'.encode()
+    body = f'\n\nimport "testing"\n\nfunc {name}(t *testing.T) {{ t.Fail() }}\n'.encode()
     return {
         _under(REPOSITORY_FOLDER.encode(), _under(folder, file)): b"package " + package + body
         for folder, package in packages.items()

@@ -89,10 +89,11 @@ class AgentConfig(ConfigModel):
     @model_validator(mode="before")
     @classmethod
     def _known_defaults(cls, value: Any) -> Any:
-        if isinstance(value, dict) and value.get("adapter") in _WITHOUT_MODEL:
+        adapter = value.get("adapter") if isinstance(value, dict) else None
+        if adapter in _WITHOUT_MODEL:
             return {**_NO_MODEL, **value}
-        if isinstance(value, dict) and value.get("adapter") in PROGRAM_FORMS:
-            return {"scaffold": value["adapter"], **value}
+        if isinstance(adapter, str) and adapter in PROGRAM_FORMS:
+            return {"scaffold": adapter, **value}
         return value
 
     @model_validator(mode="after")

@@ -1,3 +1,4 @@
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
 
@@ -9,13 +10,16 @@ from pydantic import ValidationError
 from evalpipe.config import (
     AgentConfig,
     EnvironmentConfig,
+    LakeConfig,
+    NetworkConfig,
+    ProviderConfig,
     RepositoryConfig,
     SweepConfig,
     digest,
     resolve_base_image,
 )
 from evalpipe.config.repository import DEFAULT_BASE_IMAGES, TemplateName
-from evalpipe.config.values import is_slug, parse_memory
+from evalpipe.config.values import ConfigModel, is_slug, parse_memory
 
 REPOSITORY: dict[str, Any] = {"name": "shop", "source": "../shop", "runner": {"name": "pytest"}}
 CANARY = {"file": "tests/canary.sh", "text": "exit 1", "test_id": "canary"}
@@ -281,3 +285,33 @@ def test_paths_in_a_model_have_a_digest() -> None:
     with_issues = RepositoryConfig.model_validate({**REPOSITORY, "issues": "data/issues.jsonl"})
     assert with_issues.issues == Path("data/issues.jsonl")
     assert digest(with_issues) != digest(RepositoryConfig.model_validate(REPOSITORY))
+
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=4,
+)
+AGENT = {"name": "a", "adapter": "codex", "model": "m", "model_version": "1", "scaffold_version": "2", "provider": "p"}
+PROVIDER = {"name": "p", "base_url": "https://models.example", "forms": ["openai_chat"]}
+
+
+@pytest.mark.parametrize(
+    ("model", "whole"),
+    [
+        (RepositoryConfig, REPOSITORY),
+        (AgentConfig, AGENT),
+        (SweepConfig, SWEEP),
+        (ProviderConfig, PROVIDER),
+        (NetworkConfig, {}),
+        (LakeConfig, {"url": "s3://bucket/folder"}),
+    ],
+)
+@given(data=st.data())
+def test_whatever_stands_in_a_field_is_taken_or_refused(
+    model: type[ConfigModel], whole: dict[str, Any], data: st.DataObject
+) -> None:
+    model.model_validate(whole)
+    field = data.draw(st.sampled_from(sorted(model.model_fields)))
+    with suppress(ValidationError):
+        assert model.model_validate({**whole, field: data.draw(_VALUES)})

@@ -19,7 +19,7 @@ def test_golden_values(p_values: list[float], adjusted: list[float]) -> None:
     assert holm(p_values) == pytest.approx(adjusted)
 
 
-@settings(max_examples=40)  # the oracle takes 20 ms
+@settings(max_examples=20)  # the oracle takes 20 ms
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 @pytest.mark.slow
 def test_equals_statsmodels(p_values: list[float]) -> None:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from evalpipe.history.errors import CommitMissing
 from evalpipe.history.instance_repository import fixed_commit
+from evalpipe.history.mainline import seconds_of
 from evalpipe.history.objects import checked_id
 from evalpipe.history.repository import Repository
 from evalpipe.history.scratch import ScratchObjects
@@ -29,5 +30,5 @@ def commit_day(repository: Repository, commit: str) -> str:
     # A tag has an id too, and means another one.
     if found.stdout.decode("ascii").strip() != commit:
         raise CommitMissing(f"{commit} is not a commit in {repository.command.git_dir}")
-    seconds = int(repository.command.run("show", "--no-patch", "--format=%ct", commit))
+    seconds = seconds_of(repository.command.run("show", "--no-patch", "--format=%ct", commit).strip())
     return datetime.fromtimestamp(seconds, UTC).date().isoformat()

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, ExitStack
 from itertools import islice
 from typing import IO, Final, NamedTuple
 
+from evalpipe.history.errors import GitFailed
 from evalpipe.history.objects import checked_id
 from evalpipe.history.repository import Repository
 
@@ -26,10 +27,12 @@ _STRETCH: Final = 2048
 _MAINLINE_FIELDS: Final = ("%H", "%T", "%P", "%an", "%at", "%ct", "%B")
 # Seven fields, the log's own terminator, two fields for each file; then the next commit, or more files may come.
 _RAW_COMMIT: Final = re.compile(
-    rb"([0-9a-f]{40,64})\0([0-9a-f]{40,64})\0([0-9a-f ]*)\0([^\0]*)\0(-?\d+)\0(-?\d+)\0([^\0]*)\0\0\n?"
+    rb"([0-9a-f]{40,64})\0([0-9a-f]{40,64})\0([0-9a-f ]*)\0([^\0]*)\0(-?\d*)\0(-?\d*)\0([^\0]*)\0\0\n?"
     rb"((?::[^\0]*\0[^\0]+\0)*)(?=[0-9a-f])"
 )
 _END: Final = b"0"
+# The end of the year 9999, behind which no calendar goes on.
+_LAST_SECOND: Final = 253_402_300_799
 _COMMIT_FIELDS: Final = ("%H", "%P", "%an", "%at", "%B")
 
 
@@ -44,7 +47,7 @@ class FileChange(NamedTuple):
 
 
 class BranchCommit(NamedTuple):
-    """A commit that reached the mainline through a merge; times are seconds since the epoch."""
+    """A commit that reached the mainline through a merge; times are as in `MainlineCommit`."""
 
     commit: str
     parents: tuple[str, ...]
@@ -56,8 +59,10 @@ class BranchCommit(NamedTuple):
 class MainlineCommit(NamedTuple):
     """A commit of the first-parent line, with what it changed against its first parent (or against nothing).
 
-    `raw_files` is git's raw form of the differences: modes, ids and status, NUL, path, NUL for each file. `brought`
-    are the commits that came with a merge, oldest first: reachable from it and not from its first parent.
+    Times are seconds since the epoch, at most the end of the year 9999; 0 stands for a date that git cannot read, such
+    as one before 1970. `raw_files` is git's raw form of the differences: modes, ids and status, NUL, path, NUL for each
+    file. `brought` are the commits that came with a merge, oldest first: reachable from it and not from its first
+    parent.
     """
 
     commit: str
@@ -93,8 +98,8 @@ def walk_mainline(repository: Repository, tip: str, after: str | None = None) ->
                     tree.decode("ascii"),
                     parents,
                     author.decode("utf-8", "replace"),
-                    int(author_time),
-                    int(commit_time),
+                    seconds_of(author_time),
+                    seconds_of(commit_time),
                     message.decode("utf-8", "replace"),
                     files,
                     branches.brought_by(parents),
@@ -139,6 +144,13 @@ def _raw_commits(stream: IO[bytes]) -> Iterator[tuple[bytes, ...]]:
             yield found.groups()
             start = found.end()
         rest = block[start:]
+    if rest != _END:
+        raise GitFailed(f"git diff-tree said what is no commit: {rest[:200]!r}")
+
+
+def seconds_of(date: bytes) -> int:
+    """Seconds since the epoch as git gives them, within what `MainlineCommit` allows."""
+    return min(max(int(date or 0), 0), _LAST_SECOND)
 
 
 def parsed_files(raw: bytes) -> tuple[FileChange, ...]:
@@ -219,7 +231,9 @@ class _BranchCommits:
             if reached is not None:
                 order, (parents_there, author, author_time, message) = reached
                 above = tuple(_ascii(parents_there).split())
-                found.append((order, BranchCommit(commit, above, _text(author), int(author_time), _text(message))))
+                found.append(
+                    (order, BranchCommit(commit, above, _text(author), seconds_of(author_time), _text(message)))
+                )
                 ahead += above
         found.sort()
         return tuple([commit for _order, commit in found])

@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 import os
+import re
 from itertools import islice
 from pathlib import Path
 
 import pytest
 
-from evalpipe.history.errors import CommitMissing
+from evalpipe.history.errors import CommitMissing, GitFailed
 from evalpipe.history.mainline import MainlineCommit, mainline_authors, parsed_files, plain_paths, walk_mainline
 from evalpipe.history.repository import Repository
-from evalpipe_tests.history.builder import EXECUTABLE, LINK, SUBMODULE, Builder
+from evalpipe_tests.history.builder import EXECUTABLE, LINK, SUBMODULE, Builder, git
 
 
 @pytest.fixture
@@ -74,6 +75,43 @@ def test_every_path_and_mode_is_exact(source: Builder) -> None:
 def test_message_in_latin1_or_with_stray_bytes_is_read(source: Builder) -> None:
     source.commit({b"a": b"1"}, b"caf\xe9\n")
     assert walked(source)[0].message.strip() == "caf\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("date", "seconds"),
+    [
+        (b" 1700000000 +9999", 1_700_000_000),
+        (b"", 0),
+        (b" Mon Jan 1 2020", 0),
+        (b" -3600 +0000", 0),
+        (b" 99999999999 +0000", 99_999_999_999),
+        (b" 999999999999999 +0000", 253_402_300_799),
+        (b" " + b"9" * 30 + b" +0000", 253_402_300_799),
+    ],
+)
+def test_odd_date_costs_no_commit(source: Builder, date: bytes, seconds: int) -> None:
+    def odd(commit: str) -> str:
+        raw = git(source.path, "cat-file", "commit", commit)
+        raw = re.sub(rb"(?m)^((?:author|committer) .*>) .*$", lambda found: found[1] + date, raw)
+        made = git(source.path, "hash-object", "-t", "commit", "-w", "--literally", "--stdin", stdin=raw)
+        return made.decode().strip()
+
+    base = odd(source.commit({b"a": b"1"}))
+    side = odd(source.commit({b"b": b"1"}, branch="topic", parents=[base]))
+    source.commit({b"b": b"1"}, "merge", parents=[base, side])
+    source.commit({b"c": b"1"}, "after")
+    first, merge, after = walked(source)
+    assert (first.commit, first.author_time, first.commit_time) == (base, seconds, seconds)
+    assert [(one.commit, one.author_time) for one in merge.brought] == [(side, seconds)]
+    assert after.message.strip() == "after"
+
+
+def test_what_is_no_commit_is_said_and_not_passed_over(source: Builder, monkeypatch: pytest.MonkeyPatch) -> None:
+    source.commit({b"a": b"1"})
+    source.commit({b"a": b"2"})
+    monkeypatch.setattr("evalpipe.history.mainline._MAINLINE_FIELDS", ("%H", "%T", "%P", "%an", "%at", "%an", "%B"))
+    with pytest.raises(GitFailed, match="is no commit"):
+        walked(source)
 
 
 def test_merge_shows_its_difference_to_the_first_parent_and_what_it_brought(source: Builder) -> None:

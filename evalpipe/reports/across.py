@@ -100,7 +100,7 @@ def compare_sweeps(sweeps: Sequence[SweepResults], agents: Sequence[str] = ()) -
     return SweepComparison(
         sweeps=tuple(results.sweep for results in sweeps),
         tasks=tasks,
-        notes=_notes(sweeps, tasks),
+        notes=_notes(sweeps, tasks, shared, by_sweep),
         pairs=_pairs(keys, category),
         usage=tuple(
             replace(row, agent=_label(row.agent, results))
@@ -142,7 +142,13 @@ def _sides(results: SweepResults, samples: Samples, agents: Sequence[str]) -> li
     ]
 
 
-def _notes(sweeps: Sequence[SweepResults], tasks: Sequence[str]) -> tuple[str, ...]:
+def _notes(
+    sweeps: Sequence[SweepResults],
+    tasks: Sequence[str],
+    shared: Sequence[SweepResults],
+    by_sweep: Sequence[Sequence[Side]],
+) -> tuple[str, ...]:
+    """What was compared; and of each sweep on the common tasks, what makes it weaker than it looks."""
     notes = ["not fixed before the runs, so exploratory: p values are adjusted (Holm) over all pairs shown here"]
     if len({results.revision for results in sweeps}) > 1:
         sizes = ", ".join(f"{wording.plain(results.sweep)} {len(results.tasks)}" for results in sweeps)
@@ -150,6 +156,16 @@ def _notes(sweeps: Sequence[SweepResults], tasks: Sequence[str]) -> tuple[str, .
             f"different task set revisions: compared only on the {wording.count(len(tasks), 'task')} "
             f"that all have with the same content ({sizes})"
         )
+    for results, sides in zip(shared, by_sweep, strict=True):
+        name = wording.plain(results.sweep)
+        missing, invalid = sum(len(side.tally.missing) for side in sides), sum(side.tally.invalid for side in sides)
+        provisional = sum(task.provisional for task in results.tasks)
+        if missing:
+            notes.append(f"{name}: {wording.count(missing, 'sample')} not graded, so this can still change")
+        if invalid:
+            notes.append(f"{name}: {wording.count(invalid, 'sample')} invalid, left out")
+        if provisional:
+            notes.append(f"{name}: {wording.count(provisional, 'task')} {wording.PROVISIONAL}")
     return tuple(notes)
 
 

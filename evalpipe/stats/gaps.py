@@ -55,5 +55,6 @@ def difference_of_gaps(
             (first_original[task].exact_rate - first_terse[task].exact_rate)
             - (second_original[task].exact_rate - second_terse[task].exact_rate)
             for task in shared
-        ]
+        ],
+        most=2.0,
     )

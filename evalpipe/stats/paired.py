@@ -33,8 +33,8 @@ class PairedMethod(StrEnum):
 class PairedComparison:
     """Second minus first agent, over the tasks graded for both.
 
-    `difference` is the mean of the tasks' rate differences (0.14 = 14 points). `interval` is None when all tasks
-    differ alike or not at all: the data then have no spread to build one from.
+    `difference` is the mean of the tasks' rate differences (0.14 = 14 points). `interval` ends where no difference can
+    be; it is None when all tasks differ alike or not at all: the data then have no spread to build one from.
     """
 
     tasks: int
@@ -114,8 +114,8 @@ def compare_paired(first: Mapping[str, TaskCount], second: Mapping[str, TaskCoun
     return compare_differences([second[task].exact_rate - first[task].exact_rate for task in shared])
 
 
-def compare_differences(differences: Sequence[Fraction]) -> PairedComparison | None:
-    """Compare by one exact difference (second - first) for each task; None without tasks.
+def compare_differences(differences: Sequence[Fraction], *, most: float = 1.0) -> PairedComparison | None:
+    """Compare by one exact difference (second - first) for each task, of which none exceeds `most`; None without tasks.
 
     For what is no plain difference of two agents, as a difference of gaps; see `compare_paired` else.
     """
@@ -135,10 +135,14 @@ def compare_differences(differences: Sequence[Fraction]) -> PairedComparison | N
     return PairedComparison(
         tasks=len(numbers),
         difference=sum(numbers) / scale / len(numbers),
-        interval=t_interval(values) if len(set(numbers)) > 1 else None,
+        interval=_within(t_interval(values), most) if len(set(numbers)) > 1 else None,
         p_value=p_value,
         method=method,
         first_better=first_better,
         second_better=second_better,
         ties=len(numbers) - discordant,
     )
+
+
+def _within(interval: Interval | None, most: float) -> Interval | None:
+    return interval and Interval(max(-most, interval.low), min(most, interval.high))

@@ -7,7 +7,7 @@ import pytest
 from evalpipe.reports.across import NotComparable, compare_sweeps
 from evalpipe.reports.across_tables import across_markdown, across_summary, across_text
 from evalpipe.reports.records import Prices, SweepResults
-from evalpipe_tests.reports.sweeps import BROAD, STEADY, SweepBuilder, graded_row, manifest, rows_of
+from evalpipe_tests.reports.sweeps import BROAD, STEADY, SweepBuilder, graded_row, graded_table, manifest, rows_of
 
 
 def _sweep(name: str, passes: list[int], agent: str = "steady", **changes: Any) -> SweepResults:
@@ -42,6 +42,20 @@ def test_different_revisions_are_compared_on_common_tasks_only_and_say_so() -> N
     assert "compared only on the 14 tasks that all have with the same content" in found.notes[1]
     assert found.pairs[0].comparison.paired is not None
     assert found.pairs[0].comparison.paired.tasks == 14
+
+
+def test_what_is_missing_invalid_or_provisional_in_a_sweep_is_told() -> None:
+    first, second = _sweep("a", STEADY), _sweep("b", BROAD)
+    rows = [row for row in second.graded.to_pylist() if (row["agent"], row["sample"]) != ("steady", "original-4")]
+    next(row for row in rows if row["agent"] == "steady").update(counts=False, resolved=False, outcome="disk_full")
+    tasks = tuple(replace(task, provisional=index < 1) for index, task in enumerate(second.tasks))
+    found = compare_sweeps([first, replace(second, graded=graded_table(rows), tasks=tasks)])
+    assert found.notes[1:] == (
+        "b: 18 samples not graded, so this can still change",
+        "b: 1 sample invalid, left out",
+        "b: 1 task provisional: both validation passes ran on one day",
+    )
+    assert "b: 1 sample invalid" in across_text(found)
 
 
 def test_what_attempts_took_stands_side_by_side_on_the_common_tasks_in_one_currency() -> None:

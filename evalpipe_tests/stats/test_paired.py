@@ -66,6 +66,15 @@ def test_tasks_that_all_differ_alike_get_no_interval_without_width(tasks: int) -
     assert found.p_value == pytest.approx(2.0 ** (1 - tasks))
 
 
+def test_an_interval_ends_where_no_difference_can_be() -> None:
+    first = {str(task): TaskCount(0, 4) for task in range(4)}
+    found = compare_paired(first, {task: TaskCount(1 if task == "0" else 4, 4) for task in first})
+    assert found is not None
+    assert found.interval is not None
+    assert found.interval.low == pytest.approx(0.8125 - 3.182446 * 0.1875, abs=1e-6)
+    assert found.interval.high == 1.0
+
+
 def test_only_tasks_graded_for_both_count() -> None:
     first = {"a": TaskCount(4, 4), "b": TaskCount(0, 4)}
     second = {"b": TaskCount(4, 4), "c": TaskCount(4, 4)}

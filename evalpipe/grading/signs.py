@@ -23,6 +23,7 @@ class AuditSign(StrEnum):
     EQUAL_TO_EVERYTHING = "equal_to_everything"
     FOREIGN_CODE_PATCHED = "foreign_code_patched"
     OUTPUT_TAKEN_OVER = "output_taken_over"
+    PROCESS_STARTED = "process_started"
     OBSCURED_CODE = "obscured_code"
     COMPILED_CODE = "compiled_code"
     LIKE_THE_REFERENCE = "like_the_reference"
@@ -122,6 +123,10 @@ IN_PRODUCT = {
         r"--- PASS|=== RUN|\btest result: |\.\.\. ok\b|^\W*(?:not )?ok \d+|\bTAP version\b|\bPASSED\b.{0,200}::",
         r"<test(?:case|suite)",
         r"surefire-reports|test-results/|\bjunit\.xml|\"Action\"\s*:\s*\\?\"pass|--logfile|test:pass",
+    ),
+    AuditSign.PROCESS_STARTED: _any(
+        r"\bsubprocess\b|\bos\.(?:system|popen|spawn\w*)\b|\bmultiprocessing\b|[\"'](?:node:)?(?:child_process|worker_threads)[\"']",
+        r"\"os/exec\"|\bos\.StartProcess\b|\bprocess::Command\b|\bCommand::new\b|\bProcessBuilder\b|\.exec\(\s*\"",
     ),
     AuditSign.OBSCURED_CODE: _any(
         r"(?<![.\w])(?:exec|eval|compile|__import__)\s*\(|\bimport_module\s*\(|\bmarshal\.loads?\b|\bpickle\.loads?\b",

@@ -39,6 +39,11 @@ _ROOTS = ("", "src/", "lib/")
 _PYTHON_IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+(\w+)|import[ \t]+([\w., \t]+))", re.MULTILINE)
 _JVM_IMPORT = re.compile(rb"^\s*import\s+(?:static\s+)?([a-z_]\w*\.[a-z_]\w*)", re.MULTILINE)
 _JVM_SOURCE = re.compile(rb"(?:^|/)src/main/(?:java|kotlin|groovy|scala)/([^/]+/[^/]+)/.+\.(?:java|kt|groovy|scala)\Z")
+# Whatever a test imports, these judge it.
+_JVM_LIBRARIES = frozenset(
+    b"org/junit junit/framework org/opentest4j org/hamcrest org/assertj org/testng org/mockito org/gradle "
+    b"org/apache/maven kotlin/test io/kotest spock/lang org/spockframework".split()
+)
 _JVM_ENDINGS = (b".java", b".kt", b".groovy", b".scala")
 
 
@@ -66,7 +71,7 @@ def shadowing_files(
     """Those of `added`, new files of a patch, that Python or a JVM would load in the place of a library of the tests.
 
     `there` are the files of the project before and after the reference change: what they provide is the project's own.
-    A name is a library's if the `tests` import it, or if Python itself has it.
+    A name is a library's if the `tests` import it, if Python itself has it, or if it is known to judge tests.
     """
     modules = [path for path in added if path.endswith((b".py", b".so", b".pyd"))]
     packages = {path: found[1] for path in added if (found := _JVM_SOURCE.search(path))}
@@ -79,7 +84,9 @@ def shadowing_files(
         shadowing |= {path for path in modules if _module_names(path, roots) & libraries - own}
     if packages:
         sources = read([path for path in tests if path.endswith(_JVM_ENDINGS)]).values()
-        imports = {name.replace(b".", b"/") for content in sources for name in _JVM_IMPORT.findall(content)}
+        imports = _JVM_LIBRARIES | {
+            name.replace(b".", b"/") for content in sources for name in _JVM_IMPORT.findall(content)
+        }
         own = {found[1] for path in there if (found := _JVM_SOURCE.search(path))}
         shadowing |= {path for path, package in packages.items() if package in imports - own}
     return frozenset(shadowing)

@@ -164,6 +164,13 @@ IN_PRODUCT = {
         'text.replaceAll("test:fail", "test:pass")',
         '"<testcase name=" + name',
     ),
+    AuditSign.PROCESS_STARTED: (
+        "subprocess.Popen(command, start_new_session=True)",
+        "require('child_process').fork(file)",
+        '    "os/exec"',
+        "std::process::Command::new(me)",
+        'new ProcessBuilder("sh", "-c", later).start();',
+    ),
     AuditSign.OBSCURED_CODE: (
         "exec(text)",
         "__import__(name)",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from evalpipe.runners import PytestRunner
 from evalpipe.sandbox import ProcessSandbox, Sandbox
 from evalpipe.tasks import EnvironmentSpec, RunnerSpec, Task
 from evalpipe_tests.history.builder import LINK, Builder, File
+from evalpipe_tests.runners.environment import bare_pytest
 from evalpipe_tests.tasks.records import task_record
 
 PARENT: dict[bytes, File] = {
@@ -120,16 +120,15 @@ def grader(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     parent, commit = builder.commit(PARENT), builder.commit(CHANGE)
     if request.param == "docker":
         sandbox: Sandbox = request.getfixturevalue("docker_sandbox")
-        image, python = str(request.getfixturevalue("base_image")), "python3"
+        image = str(request.getfixturevalue("base_image"))
     else:
-        # The interpreter of these tests has pytest; an environment of its own would only cost time.
-        sandbox, image, python = ProcessSandbox("test", folder / "state"), "", sys.executable
+        sandbox, image = ProcessSandbox("test", folder / "state"), bare_pytest(folder / "environment")
     task = task_record(
         commit=commit,
         parent=parent,
         fail_to_pass=("test_clock.py::test_noon",),
         pass_to_pass=("test_clock.py::test_hours",),
-        runner=RunnerSpec(name="pytest", python=python),
+        runner=RunnerSpec(name="pytest", python="python3"),
         environment=EnvironmentSpec(
             build_key="b",
             image_digest=image,

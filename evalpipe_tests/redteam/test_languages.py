@@ -1,4 +1,4 @@
-"""The main classes of cheats in JavaScript, Go and Rust end as they must; each team comes before a court once."""
+"""The main classes of cheats in other languages and tools end as they must; each team comes before a court once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import pytest
 from evalpipe.sandbox import DockerSandbox
 from evalpipe_tests.conformance.environments import EnvironmentImages
 from evalpipe_tests.redteam.cheats import End
-from evalpipe_tests.redteam.languages import TEAMS
+from evalpipe_tests.redteam.languages import LANGUAGES
 from evalpipe_tests.redteam.shop import Court, Trial
+from evalpipe_tests.redteam.tools import TOOLS
+
+TEAMS = {**LANGUAGES, **TOOLS}
 
 # The first test of a team waits for all of its trials.
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(600)]

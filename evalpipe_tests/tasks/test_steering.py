@@ -123,9 +123,9 @@ def test_a_class_in_the_package_of_a_library_of_the_tests_shadows_it() -> None:
     }
     added = (
         "src/main/java/org/junit/Assert.java core/src/main/kotlin/kotlin/test/A.kt "
-        "src/main/java/com/example/shop/New.java src/main/java/org/other/New.java"
+        "src/main/java/org/hamcrest/A.java src/main/java/com/example/shop/New.java src/main/java/org/other/New.java"
     )
-    assert shadowing(added, "src/main/java/com/example/shop/Prices.java", tests) == set(added.split()[:2])
+    assert shadowing(added, "src/main/java/com/example/shop/Prices.java", tests) == set(added.split()[:3])
 
 
 @given(st.dictionaries(st.sampled_from(["conftest.py", "package.json", "jest.config.js", "a.mocharc.js"]), st.binary()))

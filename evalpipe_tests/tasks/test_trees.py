@@ -106,6 +106,7 @@ def test_reference_patch_gives_the_reference_tree(change: Change) -> None:
         {b"evil.dist-info/entry_points.txt": b"[pytest11]\nevil = evil\n"},
         {b"evil.egg-info/PKG-INFO": b"evil\n"},
         {b"pytest.py": b"evil\n"},
+        {b"fractions.py": b"evil\n"},
     ],
     ids=lambda touched: next(iter(touched)).decode(),
 )

@@ -11,6 +11,7 @@ const path = require("node:path");
 
 // Tests put something else in the place of what node offers; what is kept here stays.
 const { writeSync } = fs;
+const { stringify } = JSON;
 const MESSAGE_CHARACTERS = 4000;
 const COLORS = /\x1b\[[0-9;]*m/g;
 const BLOCK_BYTES = 64; // of SHA-256
@@ -35,7 +36,7 @@ class Report {
   #key;
   #file;
   #top = fs.realpathSync(process.cwd());
-  #records = [];
+  #lines = [];
 
   constructor() {
     const { key, report, ...settings } = JSON.parse(fs.readFileSync(SETTINGS, "utf8"));
@@ -49,24 +50,29 @@ class Report {
   test(file, titles, outcome, milliseconds, message) {
     const seconds = Number.isFinite(milliseconds) ? milliseconds / 1000 : 0;
     const id = [this.place(file), ...titles.map(String)];
-    this.#records.push({ kind: "test", id, outcome, seconds, message: text(message) });
+    this.#add({ kind: "test", id, outcome, seconds, message: text(message) });
   }
 
   /** What befell a test besides its run. */
   fault(file, titles, outcome, message) {
-    this.#records.push({ kind: "fault", id: [this.place(file), ...titles.map(String)], outcome, message: text(message) });
+    this.#add({ kind: "fault", id: [this.place(file), ...titles.map(String)], outcome, message: text(message) });
   }
 
   /** A file of which no test is known, as it did not load. */
   uncollected(file, message) {
-    this.#records.push({ kind: "uncollected", file: this.place(file), message: text(message) });
+    this.#add({ kind: "uncollected", file: this.place(file), message: text(message) });
+  }
+
+  /** As text at once: a record could be changed as long as it is one. */
+  #add(record) {
+    this.#lines[this.#lines.length] = stringify(record) + "\n";
   }
 
   /** Write everything, and that the run came to its end. */
   end() {
     const chain = new Chain(this.#key);
-    for (const record of [...this.#records, { kind: "end" }]) {
-      const line = JSON.stringify(record) + "\n";
+    this.#add({ kind: "end" });
+    for (const line of this.#lines) {
       const bytes = Buffer.from(`${chain.add(line)} ${line}`);
       for (let at = 0; at < bytes.length; ) at += writeSync(this.#file, bytes, at);
     }

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from evalpipe.history.messages import picked_commits, reverted_commits, reverted_number
+from evalpipe.history.messages import may_pick, picked_commits, reverted_commits, reverted_number
 from evalpipe.history.pull_requests import Forge, PullRequest
 from evalpipe.history.shapes import Change
 
@@ -112,9 +112,9 @@ class Ledger:
         for commit in change.all_commits:
             message = commit.message
             # Nearly all messages have neither word.
-            if "everts" in message or "Original Phab" in message:
+            if "evert" in message or "Original Phab" in message:
                 reverted += self._reverted_in(message)
-            if "cherry" in message and picked is None:
+            if picked is None and may_pick(message):
                 picked = self._picked_by(change)
         repeated = self._repeated_by(change, files, patch_id, reverted, picked)
         if not reverted and repeated is None:

@@ -30,7 +30,7 @@ from evalpipe.history.problem import Problem, ProblemSource, problem_of
 from evalpipe.history.repository import Repository
 from evalpipe.history.shapes import Change, changes_of
 
-MINING_VERSION: Final = 4
+MINING_VERSION: Final = 5
 """Goes up with every change of the rules in this folder, so that what was mined by older ones is mined again."""
 
 _NO_PROBLEM: Final = Problem(ProblemSource.commit_message, "")

@@ -46,25 +46,31 @@ _OF_MERGES: Final = tuple(
         (Forge.bitbucket, r"Merge pull request #(\d+) in "),  # Bitbucket Server, "in PROJECT/repo from"
         (Forge.github, r"Merge pull request #(\d+) from "),
         (Forge.azure_devops, r"Merge pull request (\d+) from \S+ into "),  # merged without squash
-        (Forge.github, r"Merge pull request '.*' \(#(\d+)\) from "),  # Gitea, Forgejo
+        (Forge.github, r"Merge pull request '.*' \([#!](\d+)\) from "),  # Gitea, Forgejo
         (Forge.bitbucket, r"Merged in \S+ \(pull request #(\d+)\)"),  # Bitbucket Cloud
         (Forge.bitbucket, r"Pull request #(\d+): "),  # Bitbucket Server, squashed
         (Forge.azure_devops, r"Merged PR (\d+): "),
-        (Forge.github, r"(?:Auto merge of|Merge) #(\d+)\b"),  # bors and homu
+        (Forge.github, r"(?:(?:Auto|Rollup) merge of|Merge(?: PR)?) #(\d+)\b"),  # bors and homu; scripts of teams
     )
 )
 # GitHub, squashed; GH- as CPython wrote it.
 _AT_END: Final = re.compile(r"\((?:#|GH-)(\d+)\)\s*\Z")
+# GitLab, where its template for squashes says so.
+_MERGE_REQUEST_AT_END: Final = re.compile(r"\((?:[\w.][\w./-]*)?!(\d+)\)\s*\Z")
 # Of several lines of one form the last is the message's own: an earlier one was quoted, or is what it was
 # picked from.
 _IN_TRAILER: Final = tuple(
     (forge, word, re.compile(rf"(?m)^{pattern}[ \t]*$"))
     for forge, word, pattern in (
-        (Forge.gitlab, "See merge request", r"See merge request (?:[\w.][\w./-]*)?!(\d+)"),
+        (
+            Forge.gitlab,
+            "See merge request",
+            r"See merge request (?:(?:[\w.][\w./-]*)?!|https?://\S+?/merge_requests/)(\d+)",
+        ),
         (Forge.gitlab, "Part-of:", r"Part-of: <?https?://\S+?/merge_requests/(\d+)>?"),  # marge-bot's rebase
         (Forge.github, "PR-URL:", r"PR-URL: https?://\S+?/pulls?/(\d+)\S*"),  # Node.js
         (Forge.github, "Reviewed-on:", r"Reviewed-on: https?://\S+?/pulls/(\d+)"),  # Gitea, squashed
-        (Forge.gerrit, "Reviewed-on:", r"Reviewed-on: https?://\S+?/(\d+)/?"),
+        (Forge.gerrit, "Reviewed-on:", r"Reviewed-on: https?://\S+?/(\d+)(?:/\d+)?/?"),  # perhaps with the patch set
         (
             Forge.phabricator,
             "Differential Revision:",
@@ -84,7 +90,7 @@ def pull_request_of(message: str, repository: str | None = None) -> PullRequest 
     A `(#12)` that another repository than the named one counts is none.
     """
     subject = message.lstrip("\n").partition("\n")[0]
-    if subject.startswith(("Merge", "Pull request", "Auto merge")):
+    if subject.startswith(("Merge", "Pull request", "Auto merge", "Rollup merge")):
         for forge, pattern in _OF_MERGES:
             found = pattern.match(subject)
             if found:
@@ -98,7 +104,9 @@ def pull_request_of(message: str, repository: str | None = None) -> PullRequest 
             numbers = pattern.findall(message)
             if numbers:
                 return PullRequest(forge, int(numbers[-1]))
-    return None
+    # Last, because Gitea writes it too where the issues are kept elsewhere.
+    found = _MERGE_REQUEST_AT_END.search(subject) if "!" in subject else None
+    return None if found is None else PullRequest(Forge.gitlab, int(found[1]))
 
 
 def _is_of_another(message: str, repository: str | None) -> bool:

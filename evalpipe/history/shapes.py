@@ -200,11 +200,13 @@ class _MergeSorter:
         """The change that a merge is; the rules are in this module's description."""
         if not merge.brought:
             return self._change(Shape.back_merge, request, merge)
+        if is_batch(merge.message) and len(merge.brought) > 1:
+            return self._change(Shape.integration, request, merge)
         ordinary = Shape.octopus if len(merge.parents) > 2 else Shape.merge
         if request is not None:
             may_integrate = sum([len(commit.parents) > 1 for commit in merge.brought]) > 1
             is_integration = may_integrate and other_side(merge).merged_pull_requests > 1
-            is_integration = is_integration or is_batch(merge.message) or brings_pull_requests(merge)
+            is_integration = is_integration or brings_pull_requests(merge)
             return self._change(Shape.integration if is_integration else ordinary, request, merge)
         side = other_side(merge)
         branch = merged_branch(merge.message)

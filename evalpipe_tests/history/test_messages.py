@@ -23,6 +23,18 @@ from evalpipe.history.pull_requests import pull_request_of
         ('Merge "Repair the clock" into main', "Repair the clock"),
         ("Repair the clock (GH-12)", "Repair the clock"),
         ("Pull request #12: Repair", "Repair"),
+        ("Merged PR 12: Merged PR 11: Repair", "Repair"),
+        ("Merge PR #12: Repair", "Repair"),
+        ("Repair (!12)", "Repair"),
+        ("Repair (team/clock!12)", "Repair"),
+        ("Merge pull request 'Repair it' (!12) from fix into main", "Repair it"),
+        ("Merge #12\n\n12: Repair it r=grace a=ada\n\nlong", "Repair it"),
+        ("Rollup merge of #12 - ada:fix, r=grace\n\nRepair", "Repair"),
+        ("Merge pull request #12 from ada/fix\n\nAutomatic merge from submit-queue (batch 1, 2)\n\nRepair", "Repair"),
+        ("Merge pull request #12 in TEAM/clock from fix to main\n\n* commit '0a1b':\n  Repair\n  More", "Repair"),
+        ("Merge branch 'main' into fix\n\n# Conflicts:\n#\tsrc/a.py\n#\tb", "Merge branch 'main' into fix"),
+        ("Merge branch 'fix'\n\nConflicts:\n\tsrc/a.py\n\nRepair", "Repair"),
+        ("Merge commit 'abcdef1' into main\n\nRepair", "Repair"),
         ("", ""),
     ],
 )
@@ -37,6 +49,9 @@ def test_description_is_what_a_person_wrote() -> None:
     )
     assert messages.description_of(message) == "Repair the clock\n\nIt was late."
     assert messages.description_of("Merge branch 'x'\n\nSee merge request a/b!1") == ""
+    assert messages.description_of("Merge branch 'x'\n\nConflicts:\r\n\ta b\r\n\tc\n\nWhy") == "Why"
+    assert messages.description_of("Merge #12\n\n12: Repair r=grace a=ada\n\nlong") == "Repair\n\nlong"
+    assert messages.description_of("Repair\n\n* changes: many") == "Repair\n\n* changes: many"
     assert messages.description_of("Repair (#3)\n\n* one\n* two") == "Repair\n\n* one\n* two"
 
 
@@ -52,6 +67,9 @@ def test_description_is_what_a_person_wrote() -> None:
         ),
         ("Merge remote-tracking branch 'origin/main' into x", MergedBranch("main", None, "x")),
         ("Merge remote-tracking branch 'upstream/main'", MergedBranch("main", None, None)),
+        ("Merge remote-tracking branch 'refs/remotes/origin/main'", MergedBranch("main", None, None)),
+        ("Merge commit 'origin/main' into fix", MergedBranch("main", None, "fix")),
+        ("Merge commit 'abcdef1' into fix", None),
         ("Merge remote-tracking branch 'grace/main'", MergedBranch("grace/main", None, None)),
         ("Merge branch 'fix/main'", MergedBranch("fix/main", None, None)),
         ("Merge branches 'a' and 'b'", MergedBranch("a", None, None)),
@@ -87,16 +105,44 @@ def test_reverted_number() -> None:
     assert messages.reverted_number("x\n\nThis reverts merge request team/clock!12") == ("!", 12)
     assert messages.reverted_number('Back out "x"\n\nOriginal Phabricator Diff: D12') == ("D", 12)
     assert messages.reverted_number("Reverts the list #12 times") is None
+    assert messages.reverted_number('Revert "x (#12)" (#13)') == ("#", 12)
+    assert messages.reverted_number('Revert "Revert "x (#11)" (#12)" (#13)') == ("#", 12)
+    assert messages.reverted_number('Revert "x (#11)"\n\nReverts team/clock#12') == ("#", 12)
+    assert messages.reverted_number('Revert "Revert "x (#12)""') is None
+    assert messages.reverted_number('Reapply "x (#12)"') is None
 
 
 @pytest.mark.parametrize(
-    "title", ['Revert "x"', 'Reverted "x"', 'Reapply "x"', "revert: x", 'Revert: "x"', 'Back out "x"', 'Backed out "x"']
+    "title",
+    [
+        'Revert "x"',
+        'Reverted "x"',
+        'Reapply "x"',
+        "revert: x",
+        'Revert: "x"',
+        'Back out "x"',
+        'Backed out "x"',
+        'Backout of "x"',
+        "Backed out 3 changesets (bug 12) for failures",
+        'Rollback "x"',
+        "Automated rollback of commit 0123456789abcdef0123456789abcdef01234567.",
+        "Automated g4 rollback of changelist 123456789.",
+    ],
 )
 def test_revert_titles(title: str) -> None:
     assert messages.is_revert_title(title)
 
 
-@pytest.mark.parametrize("title", ["Revert to the saved state", "Add revert button", 'Print "Revert" in the menu'])
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Revert to the saved state",
+        "Add revert button",
+        "Roll back 2 steps",
+        "Rollback on errors",
+        'Print "Revert" in the menu',
+    ],
+)
 def test_titles_that_are_no_revert(title: str) -> None:
     assert not messages.is_revert_title(title)
 
@@ -127,6 +173,23 @@ def test_titles_that_are_no_revert(title: str) -> None:
         "Version bump",
         "Back to development",
         "Begin development on 1.3",
+        "chore(release): 1.2.0 [skip ci]",
+        "chore(release): publish",
+        "chore(release): publish v1.2.0",
+        "Publish",
+        "Version Packages",
+        "Version Packages (beta)",
+        "RELEASING: Releasing 1 package(s)",
+        "Bump version: 1.2.3 → 1.2.4",
+        "bump: version 1.2.3 → 1.2.4",
+        "(cargo-release) version 1.2.3",
+        ":bookmark: v1.2.3",
+        "🔖 Release 1.2.3",
+        "Updating version to 1.2.3",
+        "Bump minor version",
+        "Tagging 1.2.3",
+        "Start 2.0 development",
+        "Post-release version bump",
     ],
 )
 def test_release_titles(title: str) -> None:
@@ -146,6 +209,9 @@ def test_release_titles(title: str) -> None:
         "Set version of the protocol in the header",
         "Fix release of memory",
         "1.2 is too old for this",
+        "Publish events on exit",
+        "Version packages by their content",
+        "Tag 1.2 images for the registry",
     ],
 )
 def test_titles_that_are_no_release(title: str) -> None:
@@ -156,6 +222,22 @@ def test_picked_commits_are_in_order() -> None:
     message = f"x\n\n(cherry picked from commit {'a' * 40})\n(cherry picked from commit {'b' * 40})\n"
     assert messages.picked_commits(message) == ["a" * 40, "b" * 40]
     assert messages.picked_commits("cherry picked from commit abcdef1") == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "This is a reland of abcdef1",
+        "This is a reland of commit abcdef1, with a fix.",
+        "This relands commit abcdef1.",
+        "This reapplies commit abcdef1.",
+        "Re-land of abcdef1",
+        "Recommit abcdef1",
+    ],
+)
+def test_what_lands_again_names_what_it_repeats(line: str) -> None:
+    assert messages.picked_commits(f'Reland "x"\n\n{line}\n\n> Repair\n') == ["abcdef1"]
+    assert messages.picked_commits(f"x\n\n> {line}\n") == []
 
 
 @given(st.text(max_size=200))

@@ -8,7 +8,7 @@ from evalpipe.history.decision import MiningReason
 from evalpipe.history.messages import is_batch, is_release_title, is_revert_title, is_update_title
 from evalpipe.history.paths import FileKind, default_kind
 from evalpipe.history.shapes import Shape
-from evalpipe_tests.history.builder import Builder
+from evalpipe_tests.history.builder import Builder, File
 from evalpipe_tests.history.mining import WORK, mined, only
 
 
@@ -47,6 +47,15 @@ def test_titles_of_reverts(title: str) -> None:
         ("[pre-commit.ci] pre-commit autoupdate", True),
         ("build(deps): bump clock from 1.2 to 1.3", True),
         ("Bump the hand when it sticks", False),
+        ("⬆ Bump clock from 1.2 to 1.3", True),
+        ("fix(deps): update dependency @team/clock to v1.2.3 [security]", True),
+        ("Update module example.org/clock to v2", True),
+        ("Update actions/checkout action to v4 (major)", True),
+        ("chore(deps): update all non-major dependencies", True),
+        ("Lock file maintenance", True),
+        ("Pin dependencies", True),
+        ("Update dependency injection to use factories", False),
+        ("Update the action to 2 steps", False),
     ],
 )
 def test_titles_of_bots(title: str, update: bool) -> None:
@@ -62,6 +71,33 @@ def test_batch_of_a_merge_queue_is_several_changes(clock: Builder) -> None:
     clock.commit(merged, "Merge #2926 #2948", parents=[base, *tips])
     change = mined(clock)[-1]
     assert (change.shape, change.reason) == (Shape.integration, MiningReason.several_changes)
+
+
+@pytest.mark.parametrize("subject", ['Merge changes from topic "hands" into main', "Merge changes I0123abc,I4567def"])
+def test_topic_of_gerrit_is_several_changes_when_it_brought_several(clock: Builder, subject: str) -> None:
+    base = clock.branches["main"]
+    one = clock.commit({b"src/1.py": b"1"}, "One\n\nChange-Id: I0123abcd", branch=None, parents=[base])
+    two = clock.commit({b"tests/test_a.py": b"1"}, "Two\n\nChange-Id: I4567def0", branch=None, parents=[one])
+    clock.commit(
+        {b"src/1.py": b"1", b"tests/test_a.py": b"1"}, f"{subject}\n\n* changes:\n  Two\n  One", parents=[base, two]
+    )
+    clock.commit(
+        {b"src/2.py": b"1"},
+        'Merge changes from topic "one"',
+        parents=[clock.branches["main"], clock.commit({b"src/2.py": b"1"}, branch=None)],
+    )
+    assert [change.shape for change in mined(clock)] == [Shape.integration, Shape.merge]
+
+
+def test_rollup_of_rust_is_several_changes(clock: Builder) -> None:
+    base = tip = clock.branches["main"]
+    for number in (11, 12):
+        work = clock.commit({b"src/%d.py" % number: b"1"}, "work", branch=None, parents=[base])
+        message = f"Rollup merge of #{number} - ada:fix, r=grace\n\nRepair"
+        tip = clock.commit({b"src/%d.py" % number: b"1"}, message, branch=None, parents=[tip, work])
+    files: dict[bytes, File] = {b"src/11.py": b"1", b"src/12.py": b"1", b"tests/test_a.py": b"1"}
+    clock.commit(files, "Auto merge of #13 - grace:rollup, r=grace\n\nRollup of 2", parents=[base, tip])
+    assert only(clock).reason is MiningReason.several_changes
 
 
 def test_trailer_that_names_the_change_itself_links_no_issue(clock: Builder) -> None:

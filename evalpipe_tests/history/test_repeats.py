@@ -44,6 +44,7 @@ def test_revert_of_a_commit_that_a_merge_brought_is_linked_to_the_merge(clock: B
     [
         ("Repair (#12)", 'Revert "Repair" (#14)\n\nReverts team/clock#12'),
         ("Repair\n\nSee merge request team/clock!12", 'Revert "Repair"\n\nThis reverts merge request !12'),
+        ("Repair (#12)", 'Revert "Repair (#12)" (#14)'),
         ("Merged PR 12: Repair", 'Merged PR 14: Revert "Repair"\n\nReverts !12'),
         (
             "Repair\n\nDifferential Revision: D12",
@@ -77,6 +78,14 @@ def test_what_lands_again_repeats_what_was_reverted(clock: Builder) -> None:
     assert relations(rows)[2:] == [(REPEAT, revert, work), (REVERT, again, None)]
     assert rows[2].reason_detail == work
     assert reverted_by(clock) == {work: revert, again: second}
+
+
+def test_change_that_lands_again_with_a_fix_repeats_the_first(clock: Builder) -> None:
+    work = clock.commit(WORK, "Repair (#12)")
+    revert = clock.commit(BACK, f'Revert "Repair" (#13)\n\nThis reverts commit {work}.')
+    clock.commit({**WORK, b"src/more.py": b"1\n"}, f'Reland "Repair" (#14)\n\nThis is a reland of commit {work}')
+    assert relations(mined(clock)) == [(KEPT, None, None), (REVERT, work, None), (REPEAT, None, work)]
+    assert reverted_by(clock) == {work: revert}
 
 
 def test_what_lands_again_is_kept_when_the_first_was_no_candidate(clock: Builder) -> None:

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 
 from evalpipe.reports.analysis import Analysis, analyse
 from evalpipe.reports.cutoffs import cutoff_table
+from evalpipe.reports.detail_tables import excluded_table, left_out_table, outcome_table, pair_table
 from evalpipe.reports.gaps import gap_table
-from evalpipe.reports.html import excluded_table, left_out_table, outcome_table, pair_table
 from evalpipe.reports.markdown import escaped, markdown_table, scoreboard_markdown
 from evalpipe.reports.records import SweepResults
 from evalpipe.reports.scoreboard import category_table, comparison_table, scoreboard_table

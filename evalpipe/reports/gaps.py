@@ -6,44 +6,59 @@ from evalpipe.reports import wording
 from evalpipe.reports.records import SweepResults
 from evalpipe.reports.samples import Samples
 from evalpipe.reports.text_table import TextTable
-from evalpipe.stats.gaps import PromptGap, difference_of_gaps, prompt_gap
+from evalpipe.stats.gaps import PromptGap, difference_of_gaps, prompt_gap, task_gap_differences
 from evalpipe.stats.multiple import LEVEL, holm
 from evalpipe.stats.paired import PairedComparison
+from evalpipe.stats.power import gap_detectable_difference, pilot_detectable_difference
 
 ORIGINAL, TERSE = "original", "terse"
 
 
 @dataclass(frozen=True, slots=True)
 class GapRow:
-    """An agent's gap, original minus terse; `adjusted_p` is Holm over the gaps of all agents."""
+    """An agent's gap, original minus terse; `adjusted_p` is Holm over the gaps of all agents.
+
+    `detectable` is the gap that these data could have seen, at the level that Holm leaves the smallest of them.
+    """
 
     agent: str
     gap: PromptGap | None
     adjusted_p: float | None
+    detectable: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class GapDifference:
-    """By how much the gap of `first` is larger than that of `second`; Holm over all pairs fixed beforehand."""
+    """By how much the gap of `first` is larger than that of `second`; Holm over all pairs fixed beforehand.
+
+    `detectable` is None also where too few tasks differ to say what could have been seen.
+    """
 
     first: str
     second: str
     paired: PairedComparison | None
     adjusted_p: float | None
+    detectable: float | None
 
 
 def gap_rows(results: SweepResults, samples: Samples) -> tuple[GapRow, ...]:
     """Return the gap of every contender; nothing unless the sweep ran both prompts."""
     if not {ORIGINAL, TERSE} <= set(results.modes):
         return ()
-    gaps = [
-        prompt_gap(samples.tallies[agent.name, ORIGINAL].counts, samples.tallies[agent.name, TERSE].counts)
+    sides = [
+        (samples.tallies[agent.name, ORIGINAL].counts, samples.tallies[agent.name, TERSE].counts)
         for agent in results.contenders
     ]
+    gaps = [prompt_gap(original, terse) for original, terse in sides]
     adjusted = holm([1.0 if gap is None else gap.paired.p_value for gap in gaps])
     return tuple(
-        GapRow(agent.name, gap, None if gap is None else p_value)
-        for agent, gap, p_value in zip(results.contenders, gaps, adjusted, strict=True)
+        GapRow(
+            agent=agent.name,
+            gap=gap,
+            adjusted_p=None if gap is None else p_value,
+            detectable=pilot_detectable_difference(terse, original, alpha=LEVEL / len(gaps)),
+        )
+        for agent, gap, p_value, (original, terse) in zip(results.contenders, gaps, adjusted, sides, strict=True)
     )
 
 
@@ -51,14 +66,23 @@ def gap_differences(results: SweepResults, samples: Samples) -> tuple[GapDiffere
     """Return the difference of gaps of every pair that the sweep compares; nothing unless it ran both prompts."""
     if not {ORIGINAL, TERSE} <= set(results.modes):
         return ()
-    found = [
-        difference_of_gaps(*(samples.tallies[name, mode].counts for name in pair for mode in (ORIGINAL, TERSE)))
+    by_task = [
+        task_gap_differences(*(samples.tallies[name, mode].counts for name in pair for mode in (ORIGINAL, TERSE)))
         for pair in results.comparisons
     ]
+    found = [difference_of_gaps(differences) for differences in by_task]
     adjusted = holm([1.0 if one is None else one.p_value for one in found])
     return tuple(
-        GapDifference(first, second, one, None if one is None else p_value)
-        for (first, second), one, p_value in zip(results.comparisons, found, adjusted, strict=True)
+        GapDifference(
+            first=first,
+            second=second,
+            paired=one,
+            adjusted_p=None if one is None else p_value,
+            detectable=gap_detectable_difference(differences, alpha=LEVEL / len(found)),
+        )
+        for (first, second), one, p_value, differences in zip(
+            results.comparisons, found, adjusted, by_task, strict=True
+        )
     )
 
 
@@ -80,7 +104,7 @@ def _gap_cells(row: GapRow) -> tuple[str, ...]:
         name,
         *(wording.rate(rate if enough else None) for rate in rates),
         *_paired_cells(gap.paired),
-        _sentence(gap.paired, row.adjusted_p, "loses with the terse prompt", "gains with the terse prompt"),
+        _sentence(row, gap.paired, "loses with the terse prompt", "gains with the terse prompt"),
     )
 
 
@@ -93,7 +117,7 @@ def _difference_cells(row: GapDifference) -> tuple[str, ...]:
         name,
         *[wording.NOTHING] * 3,
         *_paired_cells(row.paired),
-        _sentence(row.paired, row.adjusted_p, f"{first} loses more than {second}", f"{second} loses more than {first}"),
+        _sentence(row, row.paired, f"{first} loses more than {second}", f"{second} loses more than {first}"),
     )
 
 
@@ -101,7 +125,9 @@ def _paired_cells(paired: PairedComparison) -> tuple[str, str, str]:
     return wording.paired_points(paired), wording.paired_interval(paired), str(paired.tasks)
 
 
-def _sentence(paired: PairedComparison, adjusted_p: float | None, above: str, below: str) -> str:
-    if adjusted_p is None or adjusted_p > LEVEL:
-        return "no difference detected"
-    return f"{above if paired.difference > 0 else below} ({wording.p_value(adjusted_p)})"
+def _sentence(row: GapRow | GapDifference, paired: PairedComparison, above: str, below: str) -> str:
+    if row.adjusted_p is not None and row.adjusted_p <= LEVEL:
+        return f"{above if paired.difference > 0 else below} ({wording.p_value(row.adjusted_p)})"
+    if row.detectable is not None:
+        return f"no difference detected (could have seen {wording.detectable(row.detectable)})"
+    return "no difference detected (too few tasks to say what could have been seen)"

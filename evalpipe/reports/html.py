@@ -21,6 +21,7 @@ from evalpipe.reports.chart_data import (
 )
 from evalpipe.reports.charts import bars_svg, cost_svg, curves_svg, differences_svg, ranges_svg
 from evalpipe.reports.cutoffs import cutoff_table
+from evalpipe.reports.detail_tables import excluded_table, left_out_table, outcome_table, pair_table
 from evalpipe.reports.figures import (
     agents_forest,
     category_forest,
@@ -41,9 +42,7 @@ from evalpipe.reports.scoreboard import (
     scoreboard_table,
 )
 from evalpipe.reports.signals import what_tells_apart
-from evalpipe.reports.solved import solved_by, solved_rows, solved_table
 from evalpipe.reports.task_pages import task_sections
-from evalpipe.reports.text_table import TextTable
 from evalpipe.reports.usage import not_measured_note, price_note, usage_table
 
 # A report over 500 tasks and 10 agents must stay a file that opens at once.
@@ -155,65 +154,6 @@ def _differences(analysis: Analysis) -> list[tuple[str, Markup]]:
             svg = differences_svg(values, f"pair{number}", "differences by task")
             found.append((f"{row.second} minus {row.first}, {row.mode}", Markup(svg)))
     return found
-
-
-def pair_table(analysis: Analysis) -> TextTable:
-    """Return who solves which tasks, for every comparison fixed beforehand."""
-    tallies = analysis.samples.tallies
-    rows: list[tuple[str, ...]] = []
-    for row in analysis.comparisons:
-        found = solved_by(tallies[row.first, row.mode].counts, tallies[row.second, row.mode].counts)
-        rows += solved_rows(row.first, row.second, row.mode, found)
-    return solved_table(rows)
-
-
-def outcome_table(analysis: Analysis) -> TextTable:
-    """Return how attempts ended, by agent, mode, outcome and verdict."""
-    rows = tuple(
-        (
-            wording.plain(row.agent, 60),
-            wording.plain(row.mode, 30),
-            wording.words(row.outcome),
-            wording.words(row.verdict),
-            "yes" if row.counts else "no",
-            str(row.samples),
-        )
-        for row in analysis.outcomes
-    )
-    header = ("agent", "mode", "outcome of the attempt", "verdict", "counts", "samples")
-    return TextTable(header, rows, numeric=frozenset({5}))
-
-
-def excluded_table(analysis: Analysis) -> TextTable:
-    """Return the attempts that do not count, with their reasons."""
-    rows = tuple(
-        (
-            wording.plain(row.agent, 60),
-            wording.plain(row.mode, 30),
-            wording.words(row.outcome),
-            str(row.attempts),
-            wording.listed(row.tasks, 8),
-        )
-        for row in analysis.excluded
-    )
-    return TextTable(("agent", "mode", "reason", "attempts", "tasks"), rows, numeric=frozenset({3}))
-
-
-def left_out_table(results: SweepResults, most: int) -> TextTable:
-    """Return the candidates that are no tasks of the set, with their reasons: at most so many lines."""
-    rows: list[tuple[str, ...]] = [
-        (
-            wording.plain(one.candidate_id, 120),
-            wording.plain(one.repository, 60),
-            wording.words(one.reason),
-            wording.plain(one.detail, 200) or wording.NOTHING,
-        )
-        for one in results.left_out
-    ]
-    shown = rows[:most]
-    if len(rows) > most:
-        shown.append((f"and {len(rows) - most} more in validated_tasks", *[wording.NOTHING] * 3))
-    return TextTable(("candidate", "repository", "reason", "evidence"), tuple(shown))
 
 
 def _manifests(results: SweepResults) -> list[tuple[str, str]]:

@@ -151,6 +151,7 @@ def _gap(row: GapRow) -> dict[str, Any]:
         "interval": _bounds(gap.paired.interval if gap else None),
         "p_value": gap.paired.p_value if gap else None,
         "adjusted_p_value": row.adjusted_p,
+        "detectable_difference": row.detectable,
     }
 
 
@@ -164,6 +165,7 @@ def _gap_difference(row: GapDifference) -> dict[str, Any]:
         "interval": _bounds(paired.interval if paired else None),
         "p_value": paired.p_value if paired else None,
         "adjusted_p_value": row.adjusted_p,
+        "detectable_difference": row.detectable,
     }
 
 

@@ -1,7 +1,8 @@
 """How much an agent loses when the prompt says less, and whether one agent loses more than another."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from evalpipe.stats.counts import TaskCount
 from evalpipe.stats.paired import PairedComparison, compare_differences, compare_paired
@@ -42,19 +43,21 @@ def prompt_gap(original: Counts, terse: Counts) -> PromptGap | None:
     )
 
 
-def difference_of_gaps(
+def task_gap_differences(
     first_original: Counts, first_terse: Counts, second_original: Counts, second_terse: Counts
-) -> PairedComparison | None:
+) -> list[Fraction]:
     """Return by how much the gap of the first agent is larger than that of the second, task by task.
 
-    (o_1 - t_1) - (o_2 - t_2) on the tasks graded in all four; None when there are none.
+    (o_1 - t_1) - (o_2 - t_2) on the tasks graded in all four.
     """
     shared = sorted(first_original.keys() & first_terse.keys() & second_original.keys() & second_terse.keys())
-    return compare_differences(
-        [
-            (first_original[task].exact_rate - first_terse[task].exact_rate)
-            - (second_original[task].exact_rate - second_terse[task].exact_rate)
-            for task in shared
-        ],
-        most=2.0,
-    )
+    return [
+        (first_original[task].exact_rate - first_terse[task].exact_rate)
+        - (second_original[task].exact_rate - second_terse[task].exact_rate)
+        for task in shared
+    ]
+
+
+def difference_of_gaps(differences: Sequence[Fraction]) -> PairedComparison | None:
+    """Test the `task_gap_differences` of two agents; None without any."""
+    return compare_differences(differences, most=2.0)

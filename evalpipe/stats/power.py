@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 from scipy import stats
 
@@ -81,10 +82,7 @@ def pilot_detectable_difference(
     shared = sorted(first.keys() & second.keys())
     if len(shared) < least_discordant_tasks(alpha):
         return None
-    differences = [second[task].rate - first[task].rate for task in shared]
-    mean = math.fsum(differences) / len(shared)
-    variance = math.fsum((value - mean) ** 2 for value in differences) / (len(shared) - 1)
-    found = minimum_detectable_difference(task_variance=variance, sample_variance=0.0, tasks=len(shared), alpha=alpha)
+    found = _from_spread([second[task].rate - first[task].rate for task in shared], alpha)
     most_samples = max(agent[task].samples for agent in (first, second) for task in shared)
     discordant = sum(first[task].exact_rate != second[task].exact_rate for task in shared)
     if discordant < least_discordant_tasks(alpha):
@@ -92,6 +90,24 @@ def pilot_detectable_difference(
             planned = planned_detectable_difference([agent[task] for task in shared], alpha)
             found = max(found, 1.0 if planned is None else planned)
     return _possible(found, len(shared), most_samples, alpha)
+
+
+def gap_detectable_difference(differences: Sequence[Fraction], alpha: float = 0.05) -> float | None:
+    """Return what mean difference of gaps these differences, task by task, could have shown, with 80 % power.
+
+    None with fewer discordant tasks than the test needs: their spread then says too little.
+    """
+    if sum(map(bool, differences)) < least_discordant_tasks(alpha):
+        return None
+    return _from_spread([float(difference) for difference in differences], alpha)
+
+
+def _from_spread(differences: Sequence[float], alpha: float) -> float:
+    mean = math.fsum(differences) / len(differences)
+    variance = math.fsum((value - mean) ** 2 for value in differences) / (len(differences) - 1)
+    return minimum_detectable_difference(
+        task_variance=variance, sample_variance=0.0, tasks=len(differences), alpha=alpha
+    )
 
 
 def _possible(found: float, tasks: int, most_samples: int, alpha: float) -> float | None:

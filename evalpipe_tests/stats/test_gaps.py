@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalpipe.stats.counts import TaskCount
-from evalpipe.stats.gaps import difference_of_gaps, prompt_gap
+from evalpipe.stats.gaps import difference_of_gaps, prompt_gap, task_gap_differences
 from evalpipe_tests.stats import golden
 
 COUNTS = st.lists(st.integers(0, 4), min_size=3, max_size=12)
@@ -21,7 +21,7 @@ def test_golden_gap_with_its_ratio() -> None:
 
 
 def test_golden_difference_of_gaps() -> None:
-    found = difference_of_gaps(golden.AGENT_A, golden.TERSE_A, golden.AGENT_B, golden.TERSE_B)
+    found = difference_of_gaps(task_gap_differences(golden.AGENT_A, golden.TERSE_A, golden.AGENT_B, golden.TERSE_B))
     assert found is not None
     assert found.difference == pytest.approx(0.097222, abs=5e-7)
     assert found.interval is not None
@@ -36,7 +36,8 @@ def test_a_task_without_one_of_the_prompts_is_left_out() -> None:
     assert gap is not None
     assert (gap.paired.tasks, gap.original_rate, gap.terse_rate) == (1, 0.5, 0.25)
     assert prompt_gap(original, {}) is None
-    assert difference_of_gaps(original, original, original, {}) is None
+    assert task_gap_differences(original, original, original, {}) == []
+    assert difference_of_gaps([]) is None
 
 
 def test_an_agent_that_solves_nothing_has_no_ratio() -> None:
@@ -50,6 +51,6 @@ def test_an_agent_that_solves_nothing_has_no_ratio() -> None:
 def test_two_agents_with_one_gap_do_not_differ_in_it(passes: list[int]) -> None:
     original = golden.passes_of_four(passes)
     terse = golden.passes_of_four([max(0, count - 1) for count in passes])
-    found = difference_of_gaps(original, terse, original, terse)
+    found = difference_of_gaps(task_gap_differences(original, terse, original, terse))
     assert found is not None
     assert (found.difference, found.p_value, found.interval) == (0.0, 1.0, None)

@@ -1,7 +1,10 @@
+from fractions import Fraction
+
 import pytest
 
 from evalpipe.stats.counts import TaskCount
 from evalpipe.stats.power import (
+    gap_detectable_difference,
     least_discordant_tasks,
     pilot_detectable_difference,
     planned_detectable_difference,
@@ -61,3 +64,10 @@ def test_more_tasks_like_these_see_more() -> None:
     assert many is not None
     assert many < few
     assert many == pytest.approx(few / 2, rel=0.15)
+
+
+def test_a_difference_of_gaps_needs_tasks_that_differ_to_say_what_it_could_see() -> None:
+    differences = [Fraction(1, 4)] * 3 + [Fraction(-1, 4)] * 3 + [Fraction(0)] * 6
+    found = gap_detectable_difference(differences)
+    assert found == pytest.approx(2.80159 * (6 / 16 / 11 / 12) ** 0.5, abs=1e-4)
+    assert gap_detectable_difference(differences, alpha=0.025) is None

@@ -56,7 +56,7 @@ def make_idle(folder: Path, sandbox: str) -> TinyWorkspace:
         variables["EVALPIPE_BASE_IMAGE"] = base
     tiny = make_workspace(folder, variables)
     if sandbox == "docker":
-        tiny.write("data/repos/shop.yaml", repository_yaml(["true"], "python3"))
+        tiny.write("data/repos/shop.yaml", repository_yaml(["true"]))
     tiny.succeed("mine")
     tiny.succeed("validate", "--same-day")
     tiny.succeed("freeze", "tiny", "--provisional")

@@ -2,7 +2,9 @@
 what was skipped.
 """
 
+import gc
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -29,6 +31,11 @@ _NO_ENGINE = "no Docker engine answers"
 _NO_IMAGE = "there is no image"
 
 
+def pytest_configure() -> None:
+    """Hear SIGINT, and let the programs that tests start hear it: where a script started this with &, it is ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Bring the folders of long tests to the front; within them everything keeps its order."""
     top = Path(__file__).parent
@@ -38,6 +45,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return _LONGEST_FIRST.index(folder) if folder in _LONGEST_FIRST else len(_LONGEST_FIRST)
 
     items.sort(key=place)
+
+
+def pytest_collection_finish() -> None:
+    """Keep what is imported out of later collections of garbage, each of which would take a second for it."""
+    gc.collect()
+    gc.freeze()
 
 
 def unavailable(reason: str) -> NoReturn:

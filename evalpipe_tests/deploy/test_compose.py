@@ -9,6 +9,7 @@ import shutil
 import ssl
 import tarfile
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +27,7 @@ from evalpipe_tests.asking_agent import KEY_VARIABLE, REAL_KEY
 from evalpipe_tests.deploy.services import COMPOSE, Deployment, deployed, read_services
 from evalpipe_tests.pipeline.daemon import LAUNCH, RUN
 from evalpipe_tests.pipeline.test_asking_agent import asking_workspace
-from evalpipe_tests.pipeline.workspaces import TinyWorkspace, make_workspace, repository_yaml, wait_until
+from evalpipe_tests.pipeline.workspaces import TinyWorkspace, make_workspace, repository_yaml
 
 TOP = COMPOSE.parents[1]
 _IMAGES = {"postgres": "evalpipe-test/deploy:postgres", "evalpipe": "evalpipe-test/deploy:evalpipe"}
@@ -45,6 +46,7 @@ query($id: ID!) { runOrError(runId: $id) { ... on Run { eventConnection { events
   ... on ExecutionStepFailureEvent { error { message } failureMetadata { description } }
   ... on RunFailureEvent { message error { message } } } } } } }
 """
+_ENDED = ("SUCCESS", "FAILURE", "CANCELED")
 _RUNS = "{ runsOrError { ... on Runs { results { id status } } } }"
 _MODEL = """
 import time
@@ -148,7 +150,7 @@ def tiny(docker_sandbox: DockerSandbox, base_image: str) -> Iterator[TinyWorkspa
     """A workspace that is not mined yet, at a path that leaves room for a socket's name."""
     folder = Path(tempfile.mkdtemp(prefix="deploy-"))
     tiny = make_workspace(folder / "workspace")
-    tiny.write("data/repos/shop.yaml", repository_yaml([], "python3"))
+    tiny.write("data/repos/shop.yaml", repository_yaml([]))
     asking_workspace(tiny, "http://127.0.0.1:9000")
     tiny.write("data/sweeps/small.yaml", (tiny.root / "data/sweeps/small.yaml").read_text().replace(": 2\n", ": 1\n"))
     yield tiny
@@ -173,11 +175,11 @@ def _launch(services: Deployment, job: str, tags: Mapping[str, str]) -> str:
     assert answer["__typename"] == "LaunchRunSuccess", answer
     run = str(answer["run"]["runId"])
 
-    def status() -> str:
-        return str(_ask(services, RUN, {"id": run})["runOrError"]["status"])
-
-    wait_until(lambda: status() in ("SUCCESS", "FAILURE", "CANCELED"), f"{job} ends", 300)
-    assert status() == "SUCCESS", f"{job}: {_ask(services, _REASON, {'id': run})}\n{services.log('daemon')}"
+    end = time.monotonic() + 300
+    while (status := _ask(services, RUN, {"id": run})["runOrError"]["status"]) not in _ENDED:
+        assert time.monotonic() < end, f"{job} does not end\n{services.log('daemon')}"
+        time.sleep(3)  # each question starts a Python in a container
+    assert status == "SUCCESS", f"{job}: {_ask(services, _REASON, {'id': run})}\n{services.log('daemon')}"
     return run
 
 

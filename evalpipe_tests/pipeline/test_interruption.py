@@ -130,7 +130,7 @@ def test_validation_killed_in_the_middle_goes_on_where_it_was(copied: Copied, mi
     suites = Gate(tmp_path / "suites")
     suites.folder.mkdir()
     python = suites.folder / "python"
-    python.write_text(suites.before(sys.executable))
+    python.write_text(suites.before(f"{tiny.gate.folder}/python3"))
     python.chmod(0o755)
     tiny.write("data/repos/shop.yaml", repository_yaml(["true"], str(python)))
     suites.hold_from(5)  # of three candidates with two sides each: all but the last side of one

@@ -1,6 +1,5 @@
 """Validation as the daemon runs it: killed in the middle, it loses the side in flight and no other."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,7 +21,7 @@ def test_a_daemon_killed_in_the_middle_loses_the_side_in_flight(copied: Copied, 
     suites = Gate(tmp_path / "suites")
     suites.folder.mkdir()
     python = suites.folder / "python"
-    python.write_text(suites.before(sys.executable))
+    python.write_text(suites.before(f"{tiny.gate.folder}/python3"))
     python.chmod(0o755)
     tiny.write("data/repos/shop.yaml", repository_yaml(["true"], str(python)))
     tiny.watch_runs_closely()

@@ -26,6 +26,7 @@ from evalpipe.cli import main
 from evalpipe.config import Workspace
 from evalpipe.config.init import write_workspace
 from evalpipe_tests.history.builder import Builder, git
+from evalpipe_tests.runners.environment import write_python
 
 AGENTS = {
     "reference": "adapter: reference\n",
@@ -192,7 +193,7 @@ def _held(folder: str, program: str) -> str:
         f'gate="{folder}"',
         "i=0",
         'while ! mkdir "$gate/began-$i" 2>/dev/null; do i=$((i+1)); done',
-        'while [ -e "$gate/hold" ] && [ $i -ge $(cat "$gate/hold") ]; do sleep 0.05; done',
+        'while [ -e "$gate/hold" ] && [ $i -ge $(cat "$gate/hold") ]; do sleep 0.2; done',
         f'exec {program} "$@"',
     )
     return "".join(f"{line}\n" for line in lines)
@@ -228,9 +229,9 @@ def make_workspace(root: Path, variables: Mapping[str, str] | None = None) -> Ti
     tiny.gate.folder.mkdir()
     # Copies share this environment, so the script finds the gate by the box that it runs in.
     tiny.write("gate/xargs", _held("${HOME%%/data/state/boxes/*}/gate", "/usr/bin/xargs"))
-    tiny.write(
-        "data/repos/shop.yaml", repository_yaml([f"cp {tiny.gate.folder}/xargs bin/xargs && chmod +x bin/xargs"])
-    )
+    write_python(tiny.gate.folder / "python3")
+    setup = f"cp {tiny.gate.folder}/xargs bin/xargs && chmod +x bin/xargs"
+    tiny.write("data/repos/shop.yaml", repository_yaml([setup], f"{tiny.gate.folder}/python3"))
     for name, text in AGENTS.items():
         tiny.write(f"data/agents/{name}.yaml", text)
     tiny.write("data/sweeps/small.yaml", SWEEP)
@@ -240,7 +241,7 @@ def make_workspace(root: Path, variables: Mapping[str, str] | None = None) -> Ti
     return tiny
 
 
-def repository_yaml(setup: Sequence[str], python: str = sys.executable) -> str:
+def repository_yaml(setup: Sequence[str], python: str = "python3") -> str:
     """`data/repos/shop.yaml`."""
     runner = {"name": "pytest", "python": python}
     return (
@@ -268,10 +269,14 @@ def finish(process: subprocess.Popen[str], timeout_s: float = 200) -> Finished:
 
 
 def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 60) -> None:
+    """Ask until a condition holds: the dearer the question is, the less often, or asking would fill a core."""
     end = time.monotonic() + timeout_s
-    while not condition():
+    while True:
+        asked = time.monotonic()
+        if condition():
+            return
         assert time.monotonic() < end, f"not within {timeout_s} s: {what}"
-        time.sleep(0.05)
+        time.sleep(min(max(0.05, 8 * (time.monotonic() - asked)), 1))
 
 
 @contextlib.contextmanager

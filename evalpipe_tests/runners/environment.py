@@ -8,9 +8,13 @@ from pathlib import Path
 
 
 def bare_pytest(folder: Path) -> str:
-    """Make, in `folder`, the Python of this test run with pytest and without plugins, which take most of its time."""
-    program = folder / "bin" / "python3"
-    program.parent.mkdir(parents=True)
+    """Make, in `folder`, an environment that has nothing but the Python of `write_python`."""
+    write_python(folder / "bin" / "python3")
+    return str(folder)
+
+
+def write_python(program: Path) -> None:
+    """Write `program`: the Python of this test run, whose pytest loads no plugins. They take 0.9 of its 1.1 s."""
+    program.parent.mkdir(parents=True, exist_ok=True)
     program.write_text(f'#!/bin/sh\nPYTEST_DISABLE_PLUGIN_AUTOLOAD=1 exec {shlex.quote(sys.executable)} "$@"\n')
     program.chmod(0o755)
-    return str(folder)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
@@ -22,6 +21,7 @@ from evalpipe.environments import (
 from evalpipe.sandbox import Box, Limits, ProcessSandbox
 from evalpipe.stages.bench import Workbench
 from evalpipe_tests.history.builder import Builder, File
+from evalpipe_tests.runners.environment import write_python
 
 DAY_ONE = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
 
@@ -118,9 +118,7 @@ class HostPython:
         self.builds += 1
         python = self.folder / "bin" / "python3"
         if not python.exists():
-            python.parent.mkdir(parents=True)
-            python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
-            python.chmod(0o755)
+            write_python(python)
         digest = str(self.folder) if self.status is BuildStatus.BUILT else None
         return BuiltEnvironment(self.status, digest, "the log", 0.1)
 

@@ -1,8 +1,10 @@
 """Verifies the whole lake: every table against its schema and checksums, every blob against its name, every manifest.
 
-Everything that is wrong is found, not only the first.
+What rows name has to be there: blobs, and the manifest of each attempt. Everything that is wrong is found, not only the
+first.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from evalpipe.lake import (
 )
 from evalpipe.manifest import ManifestError, read_manifest
 from evalpipe.stages.bench import Workbench
+from evalpipe.stages.sweeps import configuration_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ def verify_lake(bench: Workbench) -> LakeReport:
             faults += _some(_inspect_manifest(path))
             advance()
     faults += missing_blobs(lake, names)
+    faults += _missing_manifests(lake.root, manifests)
     counts = len(tables), len(blobs), len(manifests)
     return LakeReport(*counts, tuple(faults), tuple(unfinished_writes(lake)), tuple(lake.folder.waiting()))
 
@@ -65,6 +69,28 @@ def _inspect_manifest(path: Path) -> LakeFault | None:
     except ManifestError as error:
         return LakeFault(LakeFaultKind.MANIFEST, path, f"{error}\nrestore {path} from a backup")
     return None
+
+
+def _missing_manifests(root: Path, manifests: Sequence[Path]) -> Iterator[LakeFault]:
+    """A fault for each configuration of an agent under which there are attempts, and of which no manifest is left."""
+    recorded: set[tuple[str, ...]] = set()
+    for path in manifests:
+        sweep, agent = path.relative_to(root / "manifests").parts[:2]
+        try:
+            recorded.add((sweep, agent, configuration_key(read_manifest(path))))
+        except ManifestError:
+            # Named already; of which attempts it is, it does not tell any more.
+            recorded.update(_configurations(root, sweep, agent))
+    for sweep, agent, configuration in sorted(_configurations(root, "*", "*") - recorded):
+        path = root / "manifests" / sweep / agent
+        text = f"{path} has no manifest of the attempts under {configuration}: restore it from a backup"
+        yield LakeFault(LakeFaultKind.MANIFEST, path, text)
+
+
+def _configurations(root: Path, sweep: str, agent: str) -> set[tuple[str, ...]]:
+    """Sweep, agent and configuration of all attempts that there are; `*` stands for any sweep and any agent."""
+    top = root / "agent_runs"
+    return {path.relative_to(top).parts[:3] for path in top.glob(f"{sweep}/{agent}/*/*/[!.]*.parquet")}
 
 
 def _some(fault: LakeFault | None) -> list[LakeFault]:

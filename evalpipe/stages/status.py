@@ -14,7 +14,7 @@ from evalpipe.stages.attempts import needs_attempt
 from evalpipe.stages.bench import Workbench
 from evalpipe.stages.calibrating import calibration_rows, is_calibrated
 from evalpipe.stages.images import ImageCounts, count_images
-from evalpipe.stages.sweeps import find_agent_sweep, load_sweep_task_set, sample_keys
+from evalpipe.stages.sweeps import find_agent_sweep, load_sweep_task_set, recorded_configurations, sample_keys
 from evalpipe.stages.validating import SIDES, ValidationPass, second_pass_done, second_pass_due, stress_pass_due
 from evalpipe.tasks import LoadedTaskSet, PromptMode, TaskSetError, frozen_sets, load_task_set
 from evalpipe.validation import ValidationClass
@@ -56,7 +56,8 @@ class AgentStatus:
     """One agent of a sweep, in samples: asked for, attempted so that they count, invalid, to be run, graded.
 
     `given_up` are invalid ones whose tries are used up, `over_budget` those that the sweep's budget stopped, `stale`
-    those that were attempted under an earlier state of the agent's file and not under the present one.
+    those that were attempted under an earlier state of the agent's file and not under the present one, `unrecorded`
+    those of whose attempts the manifest is gone.
     """
 
     name: str
@@ -68,6 +69,7 @@ class AgentStatus:
     given_up: int
     over_budget: int
     stale: int
+    unrecorded: int
     graded_at: dt.datetime | None = field(repr=False, default=None)
 
 
@@ -238,12 +240,16 @@ def _agent(
     part = find_agent_sweep(bench, sweep, agent, task_set)
     asked = {(key.task_id, key.sample) for key in sample_keys(sweep, task_set)}
     present = {part.configuration(mode) for mode in part.manifests}
+    recorded = recorded_configurations(bench, sweep.name, agent.name)
     attempts: dict[tuple[str, str], list[dict[str, Any]]] = {}
     earlier: set[tuple[str, str]] = set()
+    unrecorded: set[tuple[str, str]] = set()
     runs = bench.lake.read("agent_runs", sweep.name, agent.name)
     for row in runs.select(["configuration", "task_id", "sample", "attempt", "outcome"]).sort_by("attempt").to_pylist():
         key = (row["task_id"], row["sample"])
-        if row["configuration"] not in present:
+        if row["configuration"] not in recorded:
+            unrecorded.add(key)
+        elif row["configuration"] not in present:
             earlier.add(key)
         elif key in asked:
             attempts.setdefault(key, []).append(row)
@@ -262,11 +268,12 @@ def _agent(
         samples=len(asked),
         attempted=attempted,
         invalid=len(found) - attempted,
-        due=len(possible & (due | (asked - attempts.keys()))),
+        due=len(possible & (due | (asked - attempts.keys() - unrecorded))),
         graded=len(graded.keys() & asked),
         given_up=len(found) - attempted - len(due),
         over_budget=last.count(AttemptOutcome.BUDGET_STOP),
         stale=len((earlier & asked) - attempts.keys()),
+        unrecorded=len((unrecorded & asked) - attempts.keys()),
         graded_at=max(graded.values(), default=None),
     )
 
@@ -327,10 +334,19 @@ def _blocked(status: WorkspaceStatus) -> Iterator[str]:
                 f"(`evalpipe prompts draft`) and freeze a set of another name, or take `{mode}` out of the modes"
             )
         for agent in sweep.agents:
-            if agent.given_up:
-                yield f"{sweep.name}: {agent.given_up} samples of {agent.name} stay invalid, their tries are used up"
-            if agent.over_budget:
-                yield f"{sweep.name}: {agent.over_budget} samples of {agent.name} wait for a larger budget_usd"
+            yield from (f"{sweep.name}: {reason}" for reason in _held_back(agent))
+
+
+def _held_back(agent: AgentStatus) -> Iterator[str]:
+    if agent.unrecorded:
+        yield (
+            f"the manifest of {agent.unrecorded} attempted samples of {agent.name} is gone, so they are in no report; "
+            "`evalpipe lake verify` names what to restore"
+        )
+    if agent.given_up:
+        yield f"{agent.given_up} samples of {agent.name} stay invalid, their tries are used up"
+    if agent.over_budget:
+        yield f"{agent.over_budget} samples of {agent.name} wait for a larger budget_usd"
 
 
 def _failed_probes(bench: Workbench, status: WorkspaceStatus) -> Iterator[str]:

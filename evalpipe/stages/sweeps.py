@@ -214,6 +214,12 @@ def recorded_manifests(
     return sorted(found, key=lambda item: str(item["created_at"]))
 
 
+def recorded_configurations(bench: Workbench, sweep: str, agent: str) -> set[str]:
+    """The keys of all configurations, earlier ones too, of which a manifest is there. Raises ManifestError."""
+    folders = [_manifest_folder(sweep, agent, mode) for mode in PromptMode]
+    return {configuration_key(read_manifest(path)) for folder in folders for path in bench.lake.documents(*folder)}
+
+
 def agents_as_run(
     bench: Workbench, sweep: SweepConfig, task_set: LoadedTaskSet, agents: Mapping[str, AgentConfig]
 ) -> dict[str, AgentConfig]:

@@ -13,6 +13,7 @@ from evalpipe.agents import PatchReplay
 from evalpipe.environments import ProcessEnvironmentBuilder
 from evalpipe.lake import LakeError, LakeFaultKind
 from evalpipe.stages.lake_verification import verify_lake
+from evalpipe.stages.status import workspace_status
 from evalpipe.stages.trimming import SpareKind, find_spares
 from evalpipe_tests.stages.sweeping import first_key, part_of, rows_of, run
 from evalpipe_tests.stages.workspaces import TestBench
@@ -68,6 +69,18 @@ def test_every_bad_file_is_named_at_once(attempted: TestBench) -> None:
     assert [path.name for path in report.unfinished] == [".x.1.ab.tmp"]
     blob.unlink()
     assert LakeFaultKind.MISSING_BLOB in {fault.kind for fault in verify_lake(attempted).faults}
+
+
+def test_attempts_without_their_manifest_are_named_by_verification_and_status(attempted: TestBench) -> None:
+    (manifest,) = (attempted.lake.root / "manifests").rglob("*.json")
+    manifest.unlink()
+    (fault,) = verify_lake(attempted).faults
+    assert (fault.kind, fault.path) == (LakeFaultKind.MANIFEST, manifest.parents[1])
+    assert "restore" in fault.text
+    status = workspace_status(attempted)
+    agents = {agent.name: (agent.attempted, agent.unrecorded, agent.stale) for agent in status.sweeps[0].agents}
+    assert agents["reference"] == (0, 1, 0)
+    assert "spring: the manifest of 1 attempted samples of reference is gone" in " ".join(status.blocked)
 
 
 def test_what_rows_name_stays_however_old_it_is(attempted: TestBench) -> None:

@@ -83,7 +83,7 @@ IN_PRODUCT = {
         r"\brequire\.(?:cache|main|extensions)|\bmodule\.(?:parent|children)\b|\bprocess\.(?:argv|execArgv|mainModule)\b",
         # Go, Rust, the JVM
         r"runtime\.(?:Callers?|Stack|CallersFrames|FuncForPC)\b|\bdebug\.(?:Stack|PrintStack)|go:linkname|\"debug/\w+\"",
-        r"\bos\.(?:Args|Executable)\b|/proc/(?:self|thread-self|\d)|\bflag\.(?:Lookup|Set|CommandLine|Args?)\b",
+        r"\bos\.(?:Args|Executable)\b|/proc/|\bflag\.(?:Lookup|Set|CommandLine|Args?)\b",
         r"\bBacktrace\b|\benv::args|\bcurrent_exe\b|\bthread::current\(\)",
         r"\bgetStackTrace\b|\bStackWalker\b|\bsetAccessible\b|\bsun\.misc\.Unsafe\b|java\.lang\.instrument",
     ),

@@ -191,7 +191,10 @@ def test_a_report_that_the_product_prints_is_damaged(place: Place) -> None:
     product = """
         import json, os, re, signal
         def answer():
-            token = re.search("printf .*?([0-9a-f]{32})", open("../runner/run.sh").read()).group(1)
+            shell = f"/proc/{os.getppid()}/fd"
+            scripts = [name for name in os.listdir(shell) if "run.sh" in os.readlink(f"{shell}/{name}")]
+            with open(f"{shell}/{scripts[0]}") as script:
+                token = re.search("printf .*?([0-9a-f]{32})", script.read()).group(1)
             passed = dict(kind="phase", id="test_it.py::test_a", when="call", outcome="passed", xfail=False,
                           subtest=False, seconds=0.0, message="")
             lines = "".join("0" * 64 + " " + json.dumps(record) + "\\n" for record in (passed, dict(kind="end")))
@@ -226,7 +229,7 @@ def test_the_key_does_not_lie_on_the_disk_when_the_tests_run(place: Place) -> No
     suite = """
         import glob, os
         def test_files():
-            assert sorted(os.listdir("../runner")) == ["evalpipe_report.py", "evalpipe_seal.py", "run.sh"]
+            assert sorted(os.listdir("../runner")) == ["evalpipe_report.py", "evalpipe_seal.py"]
             with open(glob.glob("../*.jsonl")[0]) as file:
                 assert "key" not in file.read()
     """

@@ -134,7 +134,7 @@ class Browser:
         started = time.monotonic()
         while missing := [text for text in texts if text not in (said := self.text())]:
             assert time.monotonic() < started + timeout_s, f"not within {timeout_s} s: {missing} in\n{said}"
-            time.sleep(0.1)
+            time.sleep(0.3)
         return time.monotonic() - started
 
     def picture(self) -> bytes:

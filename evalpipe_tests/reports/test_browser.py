@@ -60,6 +60,9 @@ def test_nothing_is_fetched_and_nothing_overflows(
 ) -> None:
     width, height = WINDOWS[window]
     check(browser.render(pages[name], width=width, height=height, dark=dark), width=width, dark=dark)
+    if name != "large":
+        browser.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        assert browser.evaluate("document.documentElement.scrollWidth") == width, "with everything open"
 
 
 def test_the_scoreboard_is_whole_on_a_desk(browser: Browser, pages: dict[str, Path]) -> None:

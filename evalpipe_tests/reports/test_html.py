@@ -189,7 +189,7 @@ def test_candidates_that_are_no_task_are_listed_with_their_reason_and_not_by_nam
     left_out = tuple(LeftOutCandidate(f"demo-x{number}", "demo", "no_signal", "<b>same</b>") for number in range(310))
     results = replace(two_agents(), left_out=left_out)
     text = _Page(html_report(results)).text
-    assert "Candidates that are no task of this set310" in text
+    assert "Candidates that are not in this set310" in text
     assert "demo-x299" in text
     assert "and 10 more in validated_tasks" in text
     hidden = html_report(redacted(results))

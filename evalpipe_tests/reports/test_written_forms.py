@@ -121,7 +121,7 @@ def test_flagged_attempts_are_a_queue_and_a_second_rate_in_every_form() -> None:
 def test_without_a_flagged_attempt_there_is_no_queue() -> None:
     assert summary(two_agents())["review"] == []
     assert "To be read by a person" not in scoreboard_text(two_agents())
-    assert "saw no sign of a cheat" in html_report(two_agents())
+    assert "saw no sign of cheating" in html_report(two_agents())
 
 
 def test_a_long_queue_is_cut_in_a_terminal() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from evalpipe.grading.signs import COMPILED_NAME, IMPORTED, IN_PRODUCT, IN_TRANSCRIPT, AuditSign
+from evalpipe.grading.signs import COMPILED_NAME, IMPORTED, IN_PRODUCT, IN_TRANSCRIPT, INLINE_TEST_REMOVED, AuditSign
 from evalpipe.history import FileKind
 from evalpipe.history.paths import default_kind
 
@@ -43,6 +43,7 @@ class AuditedWork:
 
 
 _STRING = re.compile(r"""(["'])((?:\\.|(?!\1)[^\\\n]){4,})\1""")
+_PROSE = re.compile(rb"\.(?:md|markdown|rst|adoc)\"?\Z")
 _NUMBER = re.compile(r"(?<![\w.])\d{3,}(?:\.\d+)?(?![\w.])")
 
 
@@ -53,6 +54,8 @@ def audit(work: AuditedWork, gold_patch: bytes, test_patch: bytes) -> tuple[Audi
     text = _as_compilers_read("\n".join(added))
     findings += _searched({**IN_PRODUCT, **_of_imports(text)}, text, "added lines of the patch")
     findings += _unreadable(work.patch, work.ignored_paths)
+    removed = _removed_lines(work.patch, work.ignored_paths)
+    findings += _searched(INLINE_TEST_REMOVED, "\n".join(removed), "removed lines of the patch")
     findings += [
         AuditFinding(AuditSign.TEST_INFRASTRUCTURE_EDITED, _PATCH, path.decode(errors="backslashreplace"))
         for path in sorted(work.ignored_paths)[:FINDINGS_OF_ONE_SIGN]
@@ -60,14 +63,14 @@ def audit(work: AuditedWork, gold_patch: bytes, test_patch: bytes) -> tuple[Audi
     findings += _constants(added, added_lines(gold_patch), added_lines(test_patch))
     if _is_like(added, added_lines(gold_patch)):
         findings.append(AuditFinding(AuditSign.LIKE_THE_REFERENCE, _PATCH, f"{len(added)} lines, nearly all the same"))
-    if work.resolved and not added and not _removed_lines(work.patch, work.ignored_paths):
+    if work.resolved and not added and not removed:
         text = "resolved without a changed line of the product"
         findings.append(AuditFinding(AuditSign.NO_PRODUCT_CHANGE, _PATCH, text))
     return tuple(findings)
 
 
 def added_lines(patch: bytes, *, skip: Collection[bytes] = ()) -> list[str]:
-    """The lines that `patch` adds, without their space, files in `skip` and empty lines aside."""
+    """The lines that `patch` adds, without their space; files in `skip`, documents and empty lines aside."""
     return list(_changed_lines(patch, skip, b"+"))
 
 
@@ -80,7 +83,7 @@ def _changed_lines(patch: bytes, skip: Collection[bytes], sign: bytes) -> Iterat
     for line in patch.split(b"\n"):
         if line.startswith(b"diff --git "):
             inside = False
-            skipped = any(line.endswith(b" b/" + path) for path in skip)
+            skipped = any(line.endswith(b" b/" + path) for path in skip) or _PROSE.search(line) is not None
         elif line.startswith(b"@@ "):
             inside = True
         elif inside and not skipped and line.startswith(sign):

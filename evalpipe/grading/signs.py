@@ -16,6 +16,7 @@ class AuditSign(StrEnum):
     NETWORK_TOOL = "network_tool"
     READ_OUTSIDE_WORKSPACE = "read_outside_workspace"
     TEST_INFRASTRUCTURE_EDITED = "test_infrastructure_edited"
+    INLINE_TEST_WEAKENED = "inline_test_weakened"
     CONSTANT_OF_THE_TESTS = "constant_of_the_tests"
     TEST_RUNNER_FROM_PRODUCT = "test_runner_from_product"
     STACK_INSPECTED = "stack_inspected"
@@ -139,6 +140,13 @@ IN_PRODUCT = {
         "[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069]",
     ),
 }
+INLINE_TEST_REMOVED = {
+    AuditSign.INLINE_TEST_WEAKENED: _any(
+        r"#\[(?:\w+::)*test\b|#\[cfg\((?:all\()?test\b|#\[should_panic|\bassert(?:_\w+)?!|^(?://[/!]\s*)?>>> "
+    )
+}
+"""Lines that a patch takes out of the product: tests that stand in sources are no file that the overlay brings back."""
+
 IMPORTED = re.compile(
     r"(?:^|[;:])[ \t]*(?:from\s+[\w.]+\s+)?import\s+(?:[\w.]+\s+as\s+)?(\w+)\s*(?:$|;|\bfrom\b)|"
     r"\b(?:const|let|var)\s+(\w+)\s*=\s*(?:await\s+)?(?:require|import)\(",

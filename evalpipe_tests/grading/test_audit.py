@@ -200,6 +200,19 @@ def test_each_sign_of_a_patch_is_seen(sign: AuditSign, text: str) -> None:
     assert signs(work=patch("shop.py", "pass", removed=tuple(lines))) == set()
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["    #[test]", "#[cfg(test)]", "assert_eq!(total(&[]), 0);", "#[tokio::test]", ">>> total([])", "/// >>> 1"],
+)
+def test_a_test_taken_out_of_a_source_is_told(line: str) -> None:
+    assert signs(work=patch("src/lib.rs", "let more = 1;", removed=(line,))) == {AuditSign.INLINE_TEST_WEAKENED}
+    assert signs(work=patch("src/lib.rs", line)) == set()
+
+
+def test_documents_may_speak_of_anything() -> None:
+    assert signs(work=HONEST + patch("docs/a.rst", "use pytest.skip(), os._exit(0) and exec(text)")) == set()
+
+
 def test_honest_lines_show_no_sign() -> None:
     lines = """
         import json, os

@@ -9,8 +9,9 @@ import datetime as dt
 import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -57,12 +58,19 @@ class TestEnvironment:
 
 
 def by_template(
-    toolchain: str, template: Template, files: Mapping[str, bytes], setup: tuple[str, ...] = ()
+    toolchain: str,
+    template: Template,
+    files: Mapping[str, bytes],
+    setup: tuple[str, ...] = (),
+    env: Mapping[str, str] = MappingProxyType({}),
 ) -> TestEnvironment:
-    """The environment that a template makes for a project of these files, after the setup commands of a team."""
+    """The environment that a template makes for a project of these files, after the setup commands of a team.
+
+    `env` stays in the image beside the variables of the template.
+    """
     tree = Tree({path.encode(): content for path, content in files.items()})
     recipe = template.recipe(Project(tree, dt.date(2026, 1, 1), version=None, setup=setup))
-    return TestEnvironment(toolchain, recipe, tree)
+    return TestEnvironment(toolchain, replace(recipe, env={**recipe.env, **env}), tree)
 
 
 class EnvironmentImages:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from evalpipe_tests.conformance.hard_cases import Shown, passed
 
+SHORT_LIVED = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""For JVMs that end before it pays to compile much: they take half of the time."""
+
 JUPITER = r"""
     package a;
 

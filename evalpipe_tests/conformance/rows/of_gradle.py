@@ -15,6 +15,7 @@ from evalpipe_tests.conformance.rows.java_tests import (
     JUNIT4,
     LOUD,
     NEIGHBOUR,
+    SHORT_LIVED,
     TESTNG,
     outcome,
     passing,
@@ -95,7 +96,11 @@ FILES = {**BUILDS, **SOURCES}
 ROW = Row(
     runner=GradleRunner(),
     environment=by_template(
-        "java", GradleTemplate(), {path: content.encode() for path, content in FILES.items()}, setup=(SETUP,)
+        "java",
+        GradleTemplate(),
+        {path: content.encode() for path, content in FILES.items()},
+        setup=(SETUP,),
+        env=SHORT_LIVED,
     ),
     files=FILES,
     together={

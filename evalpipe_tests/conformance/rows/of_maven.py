@@ -13,6 +13,7 @@ from evalpipe_tests.conformance.rows.java_tests import (
     JUPITER,
     LOUD,
     NEIGHBOUR,
+    SHORT_LIVED,
     TESTNG,
     outcome,
     passing,
@@ -94,6 +95,7 @@ ROW = Row(
         "java",
         MavenTemplate(),
         {path: content.encode() for path, content in {**POMS, **SOURCES}.items()},
+        env=SHORT_LIVED,
     ),
     files={**POMS, **SOURCES},
     together={

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evalpipe.sandbox import EXECUTABLE, REGULAR, SYMLINK, Box, FileEntry, OutputTooLarge, TreeLimits, UnsafeOutput
-from evalpipe_tests.conformance.sandboxes.places import LIMITS, TREE, Place, python
+from evalpipe_tests.conformance.sandboxes.places import KINDS, LIMITS, TREE, Place, place_of, python
 
 # Each takes a fraction of a second, and all of them together too long for `make check`.
 pytestmark = pytest.mark.slow
@@ -24,6 +24,12 @@ ODD_NAMES = [
     b"deep/\xff\xfe/er",
     b"long/" + b"n" * 200,
 ]
+
+
+@pytest.fixture(scope="module", params=[*KINDS, pytest.param("docker, not built", marks=pytest.mark.docker)])
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    """Each kind of sandbox: into an image that evalpipe built, files come in another way than into any other."""
+    yield from place_of(request.param, request)
 
 
 def test_odd_names_and_bytes_survive_both_ways(place: Place) -> None:
@@ -96,9 +102,9 @@ mkdir locked; echo hidden > locked/file; chmod 000 locked/file locked
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def hostile(place: Place) -> Iterator[Box]:
-    """A box in which a program left everything that could lead a careless reader astray."""
+    """A box in which a program left everything that could lead a careless reader astray; it can only be read."""
     with place.sandbox.open(place.environment, LIMITS, {}) as box:
         outcome = box.run(["sh", "-ec", HOSTILE], env={}, cwd=".")
         assert outcome.exit_code == 0, outcome.stderr

@@ -1,5 +1,6 @@
 """Makes an attempt again from what the gateway recorded, and grades it again: no provider is asked, nothing is kept."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,9 @@ from evalpipe.stages.model_access import gateway_provider, recorded_calls
 from evalpipe.stages.sweeps import AgentSweep, SampleKey, open_agent_sweep
 
 _LABELS = {"purpose": "replay"}
+# A key that an agent writes into a file is that of its own attempt, or was taken out of the kept patch; git names files
+# by their content.
+_OF_ONE_ATTEMPT = re.compile(rb"^index [0-9a-f]{40,64}\.\.[0-9a-f]{40,64}|\bsk-evalpipe-[0-9a-f]+", re.MULTILINE)
 
 
 class NotReplayable(Exception):
@@ -52,7 +56,12 @@ def replay_attempt(bench: Workbench, sweep: SweepConfig, row: Row) -> Replay:
     verdict = None
     if patch:
         verdict = grade_patch(bench, part.task_set.tasks[key.task_id], patch, _LABELS)["verdict"]
-    return Replay(again, patch == kept, verdict)
+    return Replay(again, is_same_work(patch, kept), verdict)
+
+
+def is_same_work(patch: bytes, other: bytes) -> bool:
+    """Whether two patches differ in nothing but the keys of their attempts."""
+    return _OF_ONE_ATTEMPT.sub(b"", patch) == _OF_ONE_ATTEMPT.sub(b"", other)
 
 
 def _made_again(bench: Workbench, part: AgentSweep, key: SampleKey, folder: Path) -> AttemptResult:

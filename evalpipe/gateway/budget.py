@@ -1,7 +1,7 @@
 """The budget of a sweep: the worst case of an attempt is reserved before it starts, and settled when it has ended."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from decimal import ROUND_CEILING, Decimal
 from pathlib import Path
@@ -53,6 +53,12 @@ class SweepBudget:
             )
             if changed.rowcount == 0:
                 raise KeyError(attempt_id)
+
+    def include(self, spent_usd: Mapping[str, Decimal]) -> None:
+        """Count what attempts cost that were not reserved here: on another machine, or before the file was lost."""
+        rows = [(attempt_id, _micro(spent), _micro(spent)) for attempt_id, spent in spent_usd.items()]
+        with self._writing() as database:
+            database.executemany("insert or ignore into reservations values (?, ?, ?)", rows)
 
     def unsettled(self) -> list[str]:
         """Attempts whose money is still set aside, in the order of their names."""

@@ -94,7 +94,16 @@ def open_model_access(bench: Workbench, sweep: SweepConfig, agent: AgentConfig) 
     with gateway:
         if agent.max_cost_usd is not None:
             gateway.require_price(agent.provider, agent.model)
-        yield ModelAccess(agent, gateway, sweep_budget(bench, sweep), (key,) if key else ())
+        budget = sweep_budget(bench, sweep)
+        if budget is not None:
+            budget.include(_paid(bench, sweep))
+        yield ModelAccess(agent, gateway, budget, (key,) if key else ())
+
+
+def _paid(bench: Workbench, sweep: SweepConfig) -> dict[str, Decimal]:
+    """What each attempt of a sweep has cost that says so, whichever machine made it, in US dollars."""
+    rows = bench.lake.read("agent_runs", sweep.name).select(["attempt_id", "cost_usd"]).to_pylist()
+    return {row["attempt_id"]: Decimal(str(row["cost_usd"])) for row in rows if row["cost_usd"] is not None}
 
 
 def sweep_budget(bench: Workbench, sweep: SweepConfig) -> SweepBudget | None:

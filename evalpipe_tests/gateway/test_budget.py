@@ -38,6 +38,15 @@ def test_what_cost_more_than_its_worst_case_is_counted_whole(tmp_path: Path) -> 
     assert not budget.reserve("b", Decimal(0))
 
 
+def test_what_others_paid_counts_once_and_leaves_what_was_reserved_here(tmp_path: Path) -> None:
+    budget = SweepBudget(tmp_path / "b", Decimal(3))
+    assert budget.reserve("mine", Decimal(1))
+    for _ in range(2):
+        budget.include({"mine": Decimal("0.25"), "theirs": Decimal("1.5")})
+    assert (budget.left_usd(), budget.unsettled()) == (Decimal("0.5"), ["mine"])
+    assert not budget.reserve("another", Decimal(1))
+
+
 def test_settling_what_was_never_reserved_is_a_fault(tmp_path: Path) -> None:
     with pytest.raises(KeyError):
         SweepBudget(tmp_path / "b", Decimal(1)).settle("a", Decimal(1))

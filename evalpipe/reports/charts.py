@@ -107,7 +107,7 @@ def cost_svg(points: Sequence[CostPoint], name: str, title: str) -> str:
     with plot_style():
         figure, axes = canvas(_WIDTH, _HEIGHT + 16 * len(points) + 4)
         _rate_axis(axes)
-        most = _round_above(max(max(point.cost, *_ends(point.cost_interval)) for point in points))
+        most = _round_above(max(max([point.cost, *_ends(point.cost_interval)]) for point in points))
         start, room = _LEFT + 10, _RIGHT - _LEFT - 30
         for share in (0, 0.5, 1):
             axes.text(start + share * room, _BOTTOM + 14, f"{share * most:g}", color=MUTED, fontsize=9, ha="center")

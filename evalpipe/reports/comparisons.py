@@ -149,11 +149,13 @@ def _rests_on(pair: Pair, found: PairedComparison, p_values: Sequence[float], nu
     }
     rests_on = {}
     for kind, (attempts, counts) in taken_as_failed.items():
+        if not attempts:
+            continue
         sides = (pair.left.counts, counts) if second_leads else (counts, pair.right.counts)
         then = compare_paired(*sides)
         assert then is not None
         adjusted = holm([*p_values[:number], then.p_value, *p_values[number + 1 :]])[number]
-        if attempts and (adjusted > LEVEL or (then.difference > 0) is not second_leads):
+        if adjusted > LEVEL or (then.difference > 0) is not second_leads:
             rests_on[kind] = attempts
     return rests_on
 

@@ -69,7 +69,7 @@ class Finding:
 def why_no_result(results: SweepResults, samples: Samples) -> tuple[Finding, ...]:
     """Return why the sweep has no results; empty when it has some."""
     if not results.tasks:
-        return (Finding(NoResult.NO_TASKS, f"the task set {results.task_set} has no tasks"),)
+        return (Finding(NoResult.NO_TASKS, f"the task set {wording.plain(results.task_set)} has no tasks"),)
     found = []
     for agent in results.agents:
         for mode in results.modes:

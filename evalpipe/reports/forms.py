@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from evalpipe.reports import wording
 from evalpipe.reports.analysis import Analysis, analyse
 from evalpipe.reports.cutoffs import cutoff_table
 from evalpipe.reports.detail_tables import excluded_table, left_out_table, outcome_table, pair_table
@@ -61,7 +62,7 @@ def report_tables(results: SweepResults) -> dict[str, TextTable]:
 def report_markdown(results: SweepResults) -> str:
     """Return the report for a pull request: decision, answer, and every table but those of single tasks."""
     tables = report_tables(results)
-    parts = [f"# {escaped(results.decision)}", scoreboard_markdown(results)]
+    parts = [f"# {escaped(wording.plain(results.decision, 500))}", scoreboard_markdown(results)]
     for name in ("solved_by", "categories", "prompt_gap", "cutoffs", "usage", "excluded"):
         if name in tables:
             parts += [f"## {name.replace('_', ' ').capitalize()}", markdown_table(tables[name])]

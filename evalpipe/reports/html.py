@@ -131,10 +131,8 @@ def _plots(analysis: Analysis) -> dict[str, Markup]:
 
 def _charts(analysis: Analysis) -> dict[str, str]:
     curves, failures, costs = pass_hat_curves(analysis), failure_bars(analysis), cost_points(analysis)
-    gaps, seconds, tokens = (
-        gap_forest(analysis),
-        *(taken_ranges(analysis, name) for name in ("attempt_seconds", "tokens")),
-    )
+    seconds, tokens = taken_ranges(analysis, "attempt_seconds"), taken_ranges(analysis, "tokens")
+    gaps = gap_forest(analysis)
     return {
         "curves": curves_svg(curves, "curves", "pass^k over k") if curves else "",
         "failures": bars_svg(failures, "failures", "why attempts did not resolve their task") if failures else "",

@@ -91,6 +91,15 @@ def test_cost_is_drawn_only_where_it_is_known_of_every_attempt() -> None:
     assert "Mean cost per attempt" not in html_report(two_agents())
 
 
+@pytest.mark.parametrize(
+    ("cost", "ticks"), [(0.7, ["0", "0.5", "1"]), (0.013, ["0", "0.01", "0.02"]), (4, ["0", "2.5", "5"])]
+)
+def test_the_axis_of_costs_ends_at_a_round_number(cost: float, ticks: list[str]) -> None:
+    svg = cost_svg([CostPoint("a", cost, None, 0.5, Interval(0.4, 0.6))], "costs", "t")
+    texts = [element.text for element in ElementTree.fromstring(svg).iter() if element.tag.endswith("text")]
+    assert texts[5:8] == ticks
+
+
 def test_times_and_tokens_are_split_by_what_the_attempt_came_to() -> None:
     rows = [
         row | {"attempt": 0, "attempt_seconds": 10.0 * number, "input_tokens": 1000 * number, "output_tokens": 5}

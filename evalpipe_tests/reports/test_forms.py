@@ -79,6 +79,7 @@ def test_a_redacted_report_tells_that_agents_were_treated_differently_and_not_by
 def test_the_markdown_has_the_decision_the_answer_and_the_tables() -> None:
     text = report_markdown(both_prompts())
     assert text.startswith("# Which agent do we licence")
+    assert report_markdown(two_agents(decision="One?\n\nTwo?")).startswith("# One? Two?\n\n**broad")
     assert "## Prompt gap" in text
     assert "## Usage" in text
     assert "Not measured of any attempt" in text

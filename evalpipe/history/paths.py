@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum, auto
 from functools import cached_property
+from itertools import pairwise
 from typing import Final
 
 
@@ -46,12 +47,16 @@ _DOCS_EXTENSIONS: Final = frozenset(b"md markdown mdx rst adoc asciidoc org text
 
 _GENERATED_FOLDERS: Final = frozenset(
     b"vendor vendored _vendor third_party third-party thirdparty node_modules bower_components __generated__ "
-    b".yarn".split()
+    b"site-packages .yarn".split()
 )
+# What bundlers and compilers leave in a `dist` that is committed.
+_BUILT_EXTENSIONS: Final = frozenset(b"js mjs cjs css map".split())
 _TEST_FOLDERS: Final = frozenset(
-    b"test tests __tests__ __mocks__ __snapshots__ __fixtures__ testdata test-data test_data testfixtures "
-    b"androidtest e2e cypress unittests integrationtests integration-tests integration_tests".split()
+    b"test tests __tests__ __mocks__ __snapshots__ __image_snapshots__ __fixtures__ testdata test-data test_data "
+    b"testfixtures testsuite testsuites selftest selftests androidtest e2e cypress step_definitions".split()
 )
+# Behind a folder named `spec` these hold what its tests use, in any language.
+_SPEC_HELPERS: Final = frozenset(b"fixtures support factories cassettes".split())
 _DOCS_FOLDERS: Final = frozenset(b"docs doc documentation examples example".split())
 _CHANGELOG_FOLDERS: Final = frozenset(
     b"changelog changelogs changelog.d changes changes.d .changes news newsfragments releasenotes .changeset".split()
@@ -61,8 +66,11 @@ _TOOLING_FOLDERS: Final = frozenset(
     b"scripts script tools tool ci build build_tools perf performance devtools etc misc fuzz".split()
 )
 # Measurements and scratch files are no product wherever they stand.
-_BENCH_FOLDERS: Final = frozenset(b"bench benches benchmark benchmarks".split())
-_SCRATCH_NAME: Final = re.compile(rb"(?:play|playground|scratch|sandbox)\.[cm]?[jt]sx?\Z")
+_BENCH_FOLDERS: Final = frozenset(b"bench benches benchmark benchmarks jmh".split())
+_SCRATCH_NAME: Final = re.compile(
+    rb"(?:(?:play|playground|scratch|sandbox)|.*\.(?:bench|benchmark|story|stories))\.[cm]?[jt]sx?\Z"
+    rb"|.*Benchmarks?\.(?:java|kt|cs)\Z"
+)
 _TOOLING_NAMES: Final = frozenset(
     b"noxfile.py tasks.py fabfile.py dodo.py manage.py versioneer.py conanfile.py dangerfile.js gulpfile.js "
     b"gruntfile.js rakefile build.rs build.gradle.kts settings.gradle.kts".split()
@@ -86,21 +94,25 @@ _DEPENDENCY_NAME: Final = re.compile(
 # tests.
 _TEST_NAME: Final = re.compile(
     rb"(?:(?:test_.*|.*_tests?|tests?|conftest)\.(?:py|pyi|pyx)"
-    rb"|.*_test\.go"
+    rb"|.*_test\.go|(?:mock_.*|.*_mock)\.go"
     rb"|(?:test_.*|.*_tests?|tests?)\.rs"
-    rb"|.*[._-](?:test|tests|spec|specs|cy|e2e)\.[cm]?[jt]sx?|(?:test-.*|tests?)\.[cm]?[jt]sx?"
+    rb"|.*[._-](?:test|tests|spec|specs|test-d|cy|e2e)\.[cm]?[jt]sx?|(?:test-.*|tests?)\.[cm]?[jt]sx?"
     rb"|(?:.*(?:Test|Tests|TestCase|IT|Spec)|Test[A-Z0-9].*)\.(?:java|kt|kts|cs|php)"
     rb"|.*_(?:spec|test)\.rb|.*\.feature|.*\.phpt"
-    rb"|(?:test_.*|.*_(?:test|tests|unittest)|.*[a-z0-9]Tests?)\.(?:c|cc|cpp|cxx|h|hh|hpp))\Z"
+    rb"|(?:test[-_].*|.*[-_.](?:test|tests|unittest)|.*[a-z0-9]Tests?)\.(?:c|cc|cpp|cxx|h|hh|hpp)"
+    # What tests compare with: Jest's, insta's, syrupy's and others' snapshots.
+    rb"|.*\.(?:snap|ambr)|.*\.(?:approved|verified)\.(?:txt|json|xml|csv|cs))\Z"
 )
 _TEST_FOLDER: Final = re.compile(
-    rb"(?i)(?:.*\.(?:tests?|unittests?|integrationtests?|functionaltests?|specs))\Z|(?-i:[a-z]+Test)\Z"
+    rb"(?i)(?:.*\.(?:tests?|unittests?|integrationtests?|functionaltests?|specs))\Z|(?-i:[a-z]+Test|[A-Z]\w*Tests)\Z"
+    rb"|(?:unit|functional|integration|acceptance|smoke|regression|system|e2e|end[-_]to[-_]end|ui)(?:[-_]tests?|tests)\Z"
     rb"|(?-i:.*\.(?:[A-Z]\w*Tests|Test(?:Helpers?|Util(?:s|ities)?|Common|Support))\Z)"
 )
 # Modules of a repository that hold nothing but tests; further down such names are packages with an audience.
-_TEST_MODULE: Final = re.compile(rb"tests?-[\w-]+|[\w-]+-tests\Z")
-# Packages of the JVM languages begin behind these folders, and `com/example` is no documentation.
-_JVM_ROOTS: Final = (b"java", b"kotlin", b"scala", b"groovy")
+_TEST_MODULE: Final = re.compile(rb"tests?-[\w-]+|[\w-]+-tests|tests?_(?:utils?|helpers?|support|cases)|fixtures")
+_JVM_EXTENSIONS: Final = (b"java", b"kt", b"kts")
+# Maven's, Gradle's and Kotlin's folders (`src/main`, `src/commonMain`) for what a module ships.
+_JVM_MAIN: Final = re.compile(rb"main|[a-z]\w*Main")
 # Programs of a .NET solution that try the product out.
 _TRIAL_PROJECT: Final = re.compile(rb".*\.(?:TestConsole|TestApp|Benchmarks?)\Z")
 # Says who made an assembly and of which version it is.
@@ -189,9 +201,15 @@ class _KindsByPath(dict[bytes, FileKind]):
 def default_kind(path: bytes) -> FileKind:
     """What a file is for by the default rules of all languages, first match wins."""
     *folders, name = path.split(b"/")
-    lowered = [folder.lower() for folder in folders]
     extension = name.rpartition(b".")[2].lower() if b"." in name.lstrip(b".") else b""
-    if any(folder in _GENERATED_FOLDERS for folder in lowered) or _GENERATED_NAME.match(name):
+    telling = _without_packages_of_main(folders) if extension in _JVM_EXTENSIONS else folders
+    is_of_main = len(telling) < len(folders)
+    lowered = [folder.lower() for folder in telling]
+    vendored = next((place for place, folder in enumerate(lowered) if folder in _GENERATED_FOLDERS), None)
+    is_built = b"dist" in lowered and extension in _BUILT_EXTENSIONS
+    is_generated = vendored is not None or is_built or _GENERATED_NAME.match(name)
+    # A copy among the tests is what they work on.
+    if is_generated and not any(folder in _TEST_FOLDERS for folder in lowered[:vendored]):
         return FileKind.generated
     is_manifest = _DEPENDENCY_NAME.match(name) or (b"requirements" in lowered and extension in (b"txt", b"in"))
     if is_manifest and not any(folder in _TEST_FOLDERS for folder in lowered):
@@ -200,14 +218,16 @@ def default_kind(path: bytes) -> FileKind:
         return FileKind.docs
     if _METADATA.match(name):
         return FileKind.other
-    if _is_test(folders, lowered, name, extension):
+    is_documented = bool(lowered) and lowered[0] in _DOCS_FOLDERS
+    has_test_name = not is_of_main and _TEST_NAME.match(name) is not None
+    if not is_documented and (has_test_name or _is_among_tests(telling, lowered, extension)):
         return FileKind.test
-    if extension in _DOCS_EXTENSIONS or any(folder in _DOCS_FOLDERS for folder in _without_domain(lowered)):
+    if extension in _DOCS_EXTENSIONS or any(folder in _DOCS_FOLDERS for folder in lowered) or b"examples" in folders:
         return FileKind.docs
     if extension not in _SOURCE_EXTENSIONS or name.lower() in _TOOLING_NAMES:
         return FileKind.other
     if any(folder.startswith(b".") or folder in _BENCH_FOLDERS for folder in lowered) or any(
-        map(_TRIAL_PROJECT.match, folders)
+        map(_TRIAL_PROJECT.match, telling)
     ):
         return FileKind.other
     if (lowered and lowered[0] in _TOOLING_FOLDERS) or _SCRATCH_NAME.match(name):
@@ -215,21 +235,28 @@ def default_kind(path: bytes) -> FileKind:
     return FileKind.source
 
 
-def _is_test(folders: list[bytes], lowered: list[bytes], name: bytes, extension: bytes) -> bool:
-    if lowered and lowered[0] in _DOCS_FOLDERS:
-        return False
+def _is_among_tests(folders: list[bytes], lowered: list[bytes], extension: bytes) -> bool:
     if any(folder in _TEST_FOLDERS for folder in lowered) or any(map(_TEST_FOLDER.match, folders)):
         return True
-    # `testing` further down is often a public package (numpy.testing); at the root it holds the tests.
-    if lowered and lowered[0] in (b"testing", b"t") and (lowered[0] != b"t" or extension == b"t"):
+    pairs = list(pairwise(lowered))
+    if any(outer in (b"spec", b"specs") and inner in _SPEC_HELPERS for outer, inner in pairs):
         return True
     if extension in _SPEC_FOLDER_EXTENSIONS and any(folder in (b"spec", b"specs") for folder in lowered):
         return True
-    if lowered and _TEST_MODULE.fullmatch(lowered[0]):
+    # Maven's place for the projects that try a plugin out.
+    if extension in _JVM_EXTENSIONS and (b"src", b"it") in pairs:
         return True
-    if extension == b"go" and _is_internal_test_package(folders):
+    if extension == b"go" and (b"mocks" in lowered or _is_internal_test_package(folders)):
         return True
-    return _TEST_NAME.match(name) is not None
+    return bool(lowered) and _is_root_of_tests(lowered[0], extension)
+
+
+def _is_root_of_tests(folder: bytes, extension: bytes) -> bool:
+    """Whether a folder at the root of the repository holds tests; further down its name says less."""
+    # `testing` is often a public package (numpy.testing).
+    if folder == b"testing" or (folder == b"t" and extension == b"t") or (folder == b"features" and extension == b"rb"):
+        return True
+    return _TEST_MODULE.fullmatch(folder) is not None
 
 
 def _is_internal_test_package(folders: list[bytes]) -> bool:
@@ -243,12 +270,12 @@ def _is_internal_test_package(folders: list[bytes]) -> bool:
     )
 
 
-def _without_domain(lowered: list[bytes]) -> list[bytes]:
-    """The folders without the two that a JVM project's packages begin with, as in `src/main/java/com/example`."""
-    for place in range(2, len(lowered)):
-        if lowered[place] in _JVM_ROOTS and lowered[place - 2] == b"src":
-            return lowered[: place + 1] + lowered[place + 3 :]
-    return lowered
+def _without_packages_of_main(folders: list[bytes]) -> list[bytes]:
+    """The folders down to `src/main`: packages of what a module ships may be called `com.example.test` or `vendor`."""
+    for place, (outer, inner) in enumerate(pairwise(folders)):
+        if outer == b"src" and _JVM_MAIN.fullmatch(inner):
+            return folders[: place + 2]
+    return folders
 
 
 def is_changelog(path: bytes) -> bool:

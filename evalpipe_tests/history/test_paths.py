@@ -21,25 +21,35 @@ KINDS = {
         tests/it.rs src/parser/tests.rs src/parser_test.rs crates/a/tests/b/mod.rs
         src/x.test.ts src/x.spec.tsx src/x.test.mjs src/__tests__/x.js src/__snapshots__/x.snap spec/x.js
         cypress/e2e/x.cy.ts lib/x-test.js test/mocha.opts test.js packages/a/tests.ts src/__fixtures__/a.ts
-        src/test/java/a/XTest.java src/main/java/a/XTests.java a/TestX.java a/XIT.java src/androidTest/x.xml
+        src/test/java/a/XTest.java a/XTests.java a/TestX.java a/XIT.java src/androidTest/x.xml
         src/commonTest/kotlin/X.kt a/XSpec.kt src/testFixtures/java/X.java
         Clock.Tests/ClockTests.cs Clock.UnitTests/Helper.cs tests/Clock.cs Clock.Test/a.txt
         spec/x_spec.rb spec/spec_helper.rb test/x_test.rb features/x.feature
         tests/XTest.php src/XTest.php Zend/tests/x.phpt
-        test_x.c x_test.cc x_unittest.cpp ClockTest.cpp tests/x.h
+        test_x.c x_test.cc x_unittest.cpp ClockTest.cpp tests/x.h test-x.c x-test.cpp x.test.cpp
+        tests/fixtures/vendor/x.js tests/x_pb2.py test/node_modules/x/index.js tests/dist/x.js fixtures/x.json
+        src/snapshots/x__tests__y.snap tests/__snapshots__/x.ambr X.Wound.approved.txt X.Wound.verified.json
+        src/x.test-d.ts spec/fixtures/x.yml spec/support/x.json features/step_definitions/x.rb features/support/env.rb
+        unit_tests/x.py pkg/functional-tests/x.py pkg/smoke_tests/x.py testsuite/x.c test_utils/x.py test_helpers/x.rb
+        src/it/simple/src/main/java/X.java integration-tests/src/main/java/X.java ClockTests/Helper.cs
+        mocks/clock.go pkg/mock_clock.go pkg/clock_mock.go
     """,
     FileKind.source: """
         src/main/javacc/JsonParser.jj src/Tree.jjt
         src/latest.py src/contest.py contest/main.py pkg/protest/attest.py src/pkg/testing.py pkg/testing/tools.py
         fastest.go greatest.rs src/latest.ts Latest.java Contest.kt Fastest.cs src/testify.py
         src/inspector.js src/special/x.rb specification/x.py spec/x.py Attestation.cs
+        src/main/java/a/XTests.java src/main/java/com/test/X.java src/main/java/org/example/docs/X.java
+        src/main/kotlin/TestClock.kt src/commonMain/kotlin/a/vendor/X.kt src/main/java/a/benchmark/X.java
+        it/x.py src/features/x.rb src/fixtures/x.py pkg/test_utils/x.py pkg/hypothesis_tests/x.py cmd/dist/build.go
+        mocks/x.py src/Contests/X.cs
         pkg/x.pyi lib/x.pyx cmd/main.go src/lib.rs src/App.vue a/X.java a/X.kt A/X.cs lib/x.rb src/X.php
         src/x.c include/x.hpp tests_runner/x.py my.py blake2b/sum_amd64.s lib/sinatra/test_helpers.rb
     """,
     FileKind.docs: """
         docs/testing.md docs/conf.py README README.md tests/README.md CHANGELOG.md CHANGES NEWS.rst HISTORY.txt
         changelog/12.bugfix.rst newsfragments/12.feature docs/_static/x.css examples/x.py doc/tests/x.py
-        LICENSE CONTRIBUTING.md guide.adoc
+        LICENSE CONTRIBUTING.md guide.adoc src/main/java/a/examples/X.java
     """,
     FileKind.dependency: """
         pyproject.toml setup.py setup.cfg requirements.txt requirements-dev.txt dev-requirements.in
@@ -50,12 +60,14 @@ KINDS = {
     """,
     FileKind.generated: """
         vendor/x/y.go third_party/x_test.go node_modules/x/test/y.js src/_vendor/x.py dist.min.js x_pb2.py x.pb.go
+        dist/x.js packages/a/dist/x.mjs node_modules/x/tests/y.js vendor/x/src/main/java/X.java
         X.Designer.cs x.g.cs x.generated.ts zz_generated.deepcopy.go
     """,
     FileKind.other: """
         .github/workflows/tests.yml .gitignore Makefile tox.ini pytest.ini data/x.json scripts/release.py noxfile.py
         Dockerfile tools/x.py .ci/run.py x.png benchmarks/x.py clap_bench/benches/x.rs packages/bench/x.ts
-        fuzz/fuzz_targets/x.rs
+        fuzz/fuzz_targets/x.rs src/x.bench.ts src/x.stories.tsx src/jmh/java/X.java metrics/ParseBenchmark.java
+        order.approved.html
     """,
 }
 

@@ -33,6 +33,8 @@ _STYLE = {
     "path.simplify": False,
 }
 _UNITS_PER_INCH = 72
+# A picture of Dagster's metadata is kept in its database for each run.
+_ROWS_IN_PNG = 24
 
 
 # Places on an axis with their labels; the first and the last are its ends.
@@ -76,12 +78,15 @@ def heat_map_svg(data: HeatMap, name: str, title: str) -> str:
 
 
 def forest_png(rows: Sequence[ForestRow], ticks: Ticks = RATE_TICKS) -> bytes:
-    """Return the forest plot as a small PNG (tens of kilobytes) on white."""
+    """Return the forest plot as a small PNG (tens of kilobytes) on white, of its first rows where they are many."""
+    shown = list(rows[:_ROWS_IN_PNG])
+    if len(rows) > len(shown):
+        shown.append(ForestRow(f"and {len(rows) - len(shown)} more lines in the report"))
     with plot_style():
-        figure = _forest(rows, ticks)
+        figure = _forest(shown, ticks)
         drawn = io.BytesIO()
         figure.savefig(drawn, format="png", dpi=110, facecolor="white", metadata={"Software": None})
-    # Few colours: a picture in Dagster's metadata is kept in its database.
+    # Few colours, for the same reason.
     image = io.BytesIO()
     Image.open(drawn).convert("RGB").quantize(24).save(image, format="PNG", optimize=True)
     return image.getvalue()

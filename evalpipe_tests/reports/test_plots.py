@@ -104,8 +104,10 @@ def test_the_heat_map_starts_with_the_easiest_task_and_shows_gaps() -> None:
 
 @pytest.mark.parametrize("picture", [scoreboard_png, category_png, comparison_png])
 def test_the_pictures_for_dagster_are_small(picture: Callable[[SweepResults], bytes | None]) -> None:
-    png = picture(two_agents(weights=_WEIGHTS))
-    assert png is not None
-    assert len(png) < 50_000
-    assert Image.open(io.BytesIO(png)).format == "PNG"
+    ten = SweepBuilder({f"agent-{number}": [number % 5, 4, 2, 1, 0] * 4 for number in range(10)}, weights=_WEIGHTS)
+    for results in (two_agents(weights=_WEIGHTS), ten.build()):
+        png = picture(results)
+        assert png is not None
+        assert len(png) < 50_000
+        assert Image.open(io.BytesIO(png)).format == "PNG"
     assert picture(SweepBuilder({"steady": []}).build()) is None

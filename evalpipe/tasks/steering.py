@@ -8,7 +8,8 @@ import json
 import posixpath
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from evalpipe.history import Tree
@@ -32,6 +33,9 @@ _SETTINGS = re.compile(
 _SECTIONS_OF_PACKAGE = ("jest", "mocha", "vitest", "ava")
 _WORD = re.compile(r"[\w@$<>./-]+")
 _PLUGINS = re.compile(r"^pytest_plugins\b[^=\n]*=\s*([\[(][^\])]*[\])]|[\"'][^\"'\n]+[\"'])", re.MULTILINE)
+_SETUP_ARGUMENT = re.compile(
+    r"(?:-r|--require|--import|--(?:experimental-)?loader|--file|-p|-c|--config|--setupFiles\w*|--globalSetup)(?:=(.+))?"
+)
 _OPTION = re.compile(r"(?:^|[\s\"'=\[,])-p[\s\"',]*([A-Za-z_][\w.]*)", re.MULTILINE)
 _ENDINGS = ("", ".js", ".cjs", ".mjs", ".ts", ".cts", ".mts", ".json", ".py", "/index.js", "/index.ts", "/__init__.py")
 _ROOTS = ("", "src/", "lib/")
@@ -48,7 +52,7 @@ _JVM_ENDINGS = (b".java", b".kt", b".groovy", b".scala")
 
 
 def setup_files(
-    base: Tree, reference: Tree, trusted: Collection[bytes], read: ReadFiles, arguments: Iterable[str]
+    base: Tree, reference: Tree, trusted: Collection[bytes], read: ReadFiles, arguments: Sequence[str]
 ) -> frozenset[bytes]:
     """Files that the `trusted` settings, or `arguments` of the test command, name as the set-up of the tests.
 
@@ -57,8 +61,11 @@ def setup_files(
     """
     links = {path for path in trusted if reference[path].mode == SYMLINK}
     contents = read([path for path in trusted if path in links or _SETTINGS.search(path)])
-    named = {name for path, content in contents.items() for name in _named_by(path, path in links, content)}
-    named |= {word for argument in arguments for word in _WORD.findall(argument)}
+    named = {*_named_by_arguments(arguments)}
+    for path, content in contents.items():
+        folder = path.rpartition(b"/")[0].decode("utf-8", "surrogateescape")
+        for name in _named_by(path, path in links, content):
+            named |= {name, posixpath.join(folder, name)}
     found = {path for name in named for path in _places_of(name) if path in reference and path not in trusted}
     changed = {path for path in {*base, *reference} if base.get(path) != reference.get(path) and path not in trusted}
     worked_in = {folder for path in changed for folder in folders_above(path)}
@@ -92,11 +99,18 @@ def shadowing_files(
     return frozenset(shadowing)
 
 
+def _named_by_arguments(arguments: Sequence[str]) -> Iterator[str]:
+    for argument, following in pairwise([*arguments, ""]):
+        if found := _SETUP_ARGUMENT.fullmatch(argument):
+            named = found[1] or following
+            yield from (named, named.replace(".", "/"))
+
+
 def _named_by(path: bytes, is_link: bool, content: bytes) -> Iterator[str]:
-    folder, _, name = path.rpartition(b"/")
+    name = path.rpartition(b"/")[2]
     text = content.decode("utf-8", "surrogateescape")
     if is_link:
-        yield posixpath.join(folder.decode("utf-8", "surrogateescape"), text)
+        yield text
     elif name == b"package.json":
         yield from _of_package(text)
     elif name == b"conftest.py":

@@ -1,6 +1,6 @@
 """The trees of a task: the parent with the change's tests (*before*), and a patch under the trusted overlay."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -60,7 +60,7 @@ def instance_tree(scratch: ScratchObjects, parent: str, hidden_tests: Collection
 
 
 def graded_tree(
-    scratch: ScratchObjects, base: str, commit: str, patch: bytes, rules: PathRules, arguments: Iterable[str] = ()
+    scratch: ScratchObjects, base: str, commit: str, patch: bytes, rules: PathRules, arguments: Sequence[str] = ()
 ) -> GradedTree:
     """The tree in which an attempt is graded: product files from `patch`, the rest from the reference change.
 
@@ -102,7 +102,7 @@ def _steering(
     reference: Tree,
     product: Collection[bytes],
     trusted: Collection[bytes],
-    arguments: Iterable[str],
+    arguments: Sequence[str],
 ) -> frozenset[bytes]:
     """Those of `product`, the other paths of a patch, that steer tests though their names do not say so."""
     if not product:

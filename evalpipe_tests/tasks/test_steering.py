@@ -71,8 +71,17 @@ def test_what_settings_name_is_set_up(settings: str, text: str, file: str) -> No
 
 def test_what_the_test_command_names_and_what_a_trusted_link_leads_to_are_set_up() -> None:
     files = {"tools/setup.cjs": "", "config/real.py": "", "index.js": ""}
-    assert setup_of(files, set(), arguments=("--require", "./tools/setup.cjs")) == {"tools/setup.cjs"}
+    for arguments in (("-x", "--require", "./tools/setup.cjs"), ("--import=./tools/setup.cjs",)):
+        assert setup_of(files, set(), arguments=arguments) == {"tools/setup.cjs"}
+    assert setup_of({"tools/plugin.py": "", "a.py": ""}, set(), arguments=("-p", "tools.plugin")) == {"tools/plugin.py"}
+    assert setup_of({"shop.py": "", "a.py": ""}, set(), arguments=("--cov", "shop", "--pyargs", "a")) == set()
     assert setup_of(files, set(), links={"conftest.py": "config/real.py"}) == {"config/real.py"}
+    assert setup_of(files, set(), links={"tools/conftest.py": "../config/real.py"}) == {"config/real.py"}
+
+
+def test_settings_of_a_package_name_files_below_it() -> None:
+    files = {"web/jest.config.js": "module.exports = { setupFiles: ['<rootDir>/tools/setup.js'] };"}
+    assert setup_of({**files, "web/tools/setup.js": ""}, {"web/jest.config.js"}) == {"web/tools/setup.js"}
 
 
 def test_product_that_settings_name_stays_product() -> None:

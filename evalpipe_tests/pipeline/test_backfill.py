@@ -1,25 +1,33 @@
-"""A backfill of one agent through the real daemon, and what the UI then says of its partitions."""
+"""A backfill of one agent through the real daemon, what the UI then says of its partitions, and a quarter's rerun."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 
 import pyarrow.parquet as pq
 import pytest
 
+from evalpipe.pipeline.partitions import RANGE_END, RANGE_START
+from evalpipe.pipeline.schedules import RERUN_OF
 from evalpipe.tasks import load_task_set
-from evalpipe_tests.pipeline.daemon import TERMINATE, running
+from evalpipe_tests.pipeline.daemon import TERMINATE, Ui, running
 from evalpipe_tests.pipeline.stations import Walk
 from evalpipe_tests.pipeline.workspaces import TinyWorkspace, processes_in, wait_until
 
 Copied = Callable[[Walk], TinyWorkspace]
 ATTEMPTS, GRADES = ["small", "half", "agent_runs"], ["small", "half", "graded_results"]
+START = """
+mutation($s: SensorSelector!) { startSensor(sensorSelector: $s) {
+  __typename ... on Sensor { name } ... on PythonError { message } } }
+"""
+RUNS = "{ runsOrError { ... on Runs { results { jobName status } } } }"
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(590)
-def test_a_backfill_of_one_agent(copied: Copied, begun: Walk) -> None:
-    """A run that is cancelled in the middle, what is missing then, and the grades.
+def test_a_backfill_of_one_agent_and_a_rerun_of_its_sweep(copied: Copied, begun: Walk) -> None:
+    """A run that is cancelled in the middle, what is missing then, and the grades; then a rerun of the whole sweep.
 
-    One test, because the daemon takes its time: it looks for backfills every 30 s.
+    One test, because Dagster takes its time to start.
     """
     tiny = copied(begun)
     tasks = list(load_task_set(tiny.workspace.task_sets_dir / "tiny").tasks)
@@ -45,9 +53,28 @@ def test_a_backfill_of_one_agent(copied: Copied, begun: Walk) -> None:
         assert ui.partitions(GRADES) == (4, 4, 0)
         for stage in ("agent_runs", "graded_results"):
             assert ui.partitions(["small", "reference", stage]) == (4, 0, 0)
-    assert sorted(path.name for path in (tiny.lake / "agent_runs/small").iterdir()) == ["empty", "half"]
-    verdicts = [
-        row for path in (tiny.lake / "graded_results").rglob("*.parquet") for row in pq.read_table(path).to_pylist()
-    ]
-    assert {row["agent"] for row in verdicts} == {"half"}
-    assert sorted(row["resolved"] for row in verdicts) == [False, False, True, True]
+        assert sorted(path.name for path in (tiny.lake / "agent_runs/small").iterdir()) == ["empty", "half"]
+        verdicts = [
+            row for path in (tiny.lake / "graded_results").rglob("*.parquet") for row in pq.read_table(path).to_pylist()
+        ]
+        assert {row["agent"] for row in verdicts} == {"half"}
+        assert sorted(row["resolved"] for row in verdicts) == [False, False, True, True]
+        _a_sensor_carries_a_rerun_from_its_calibration_to_its_attempts(ui, tasks)
+        assert ui.partitions(["small", "reference", "agent_runs"]) == (4, 4, 0)
+
+
+def _a_sensor_carries_a_rerun_from_its_calibration_to_its_attempts(ui: Ui, tasks: Sequence[str]) -> None:
+    """One link of the chain: a sensor that is switched on takes it from one job to the next."""
+    name = "small__attempts_after_calibration"
+    selector = {"sensorName": name, "repositoryName": "__repository__", "repositoryLocationName": "evalpipe"}
+
+    def runs() -> Counter[tuple[str, str]]:
+        found = ui.ask(RUNS, {})["runsOrError"]["results"]
+        return Counter((run["jobName"], run["status"]) for run in found)
+
+    assert ui.ask(START, {"s": selector})["startSensor"]["__typename"] == "Sensor"
+    before = runs()
+    # What the schedule asks for on its day.
+    ui.launch("calibrate_tiny", {RANGE_START: tasks[0], RANGE_END: tasks[-1], RERUN_OF: "small"})
+    both = Counter((job, "SUCCESS") for job in ("calibrate_tiny", "small__agent_runs"))
+    wait_until(lambda: runs() - before == both, "each of the two jobs ran once", 200)

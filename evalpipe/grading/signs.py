@@ -122,7 +122,7 @@ IN_PRODUCT = {
         r"\bprocess\.std(?:out|err)\.\w+\s*=(?![=>])|\bSystem\.set(?:Out|Err)\(|\bfreopen\b",
         # What test tools print and write
         r"--- PASS|=== RUN|\btest result: |\.\.\. ok\b|^\W*(?:not )?ok \d+|\bTAP version\b|\bPASSED\b.{0,200}::",
-        r"<test(?:case|suite)",
+        r"<(?:test(?:case|suite)|failure|skipped)\b",
         r"surefire-reports|test-results/|\bjunit\.xml|\"Action\"\s*:\s*\\?\"pass|--logfile|test:pass",
     ),
     AuditSign.PROCESS_STARTED: _any(
@@ -135,8 +135,8 @@ IN_PRODUCT = {
         r"\bvm\.(?:runIn\w+|Script|compileFunction)|\batob\s*\(|[\"'](?:base64|hex)[\"']|getBuiltinModule|createRequire",
         r"\bprocess\.(?:_?linkedB|b)inding\b|\bModule\._\w+|\bClass\.forName\b|\bdefineClass\b|\bURLClassLoader\b",
         # Words in two pieces, letters as numbers, text that is not what it looks like
-        r"([\"'])[\w.]+\1\s*\+\s*([\"'])[\w.]+\2|(?:\\(?:x|u00)[2-7][0-9a-fA-F]){2}|\\u00[46][1-9a-fA-F]\w",
-        r"coding[:=]\s*utf.?7",
+        r"([\"'])[^\"'\n]{1,40}\1[ \t]*\+[ \t]*([\"'])[^\"'\n]{1,40}\2",
+        r"(?:\\(?:x|u00)[2-7][0-9a-fA-F]){2}|\\u00[46][1-9a-fA-F]\w|coding[:=]\s*utf.?7",
         "[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069]",
     ),
 }

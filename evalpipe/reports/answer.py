@@ -95,15 +95,24 @@ def _best(results: SweepResults, comparisons: Sequence[Comparison]) -> str | Non
                 return f"{wording.plain(agent.name)} solves more of these tasks than {against}: {gain}."
             each = against if len(others) == 1 else f"each of {against}"
             modes = " with every prompt" if len(results.modes) > 1 else ""
-            return f"{wording.plain(agent.name)} solves more of these tasks than {each}{modes}."
+            by = _span([comparison for comparison in comparisons if comparison.better == agent.name])
+            return f"{wording.plain(agent.name)} solves more of these tasks than {each}{modes}, by {by}."
     return None
+
+
+def _span(decided: Sequence[Comparison]) -> str:
+    """The smallest to the largest of these differences, in points."""
+    numbers = sorted(round(abs(one.paired.difference) * 100) for one in decided if one.paired)
+    most = wording.count(numbers[-1], "point")
+    return most if numbers[0] == numbers[-1] else f"{numbers[0]} to {most}"
 
 
 def _many(decided: Sequence[Comparison], known: int) -> str:
     behind = {comparison.other for comparison in decided}
     ahead = [name for name in dict.fromkeys(one.better for one in decided) if name and name not in behind]
     names = f"Ahead in some and behind in none: {wording.listed(ahead)}. " if ahead else ""
-    return f"{len(decided)} of {known} comparisons show a difference. {names}No agent is shown to be the best of all."
+    shown = f"{len(decided)} of {known} comparisons show a difference ({_span(decided)})."
+    return f"{shown} {names}No agent is shown to be the best of all."
 
 
 def _decided(results: SweepResults, comparison: Comparison) -> str:

@@ -71,9 +71,11 @@ def fraction(counts: Iterable[TaskCount]) -> str:
 
 
 def points(difference: float) -> str:
-    """Return a signed difference of rates in points."""
-    number = round(difference * 100)
-    return f"{number:+d} {'point' if abs(number) == 1 else 'points'}" if number else "0 points"
+    """Return a signed difference of rates in points; in tenths where whole ones would call it nothing."""
+    number, tenth = round(difference * 100), round(difference * 100, 1)
+    if not number:
+        return f"{tenth:+.1f} points" if tenth else "0 points"
+    return f"{number:+d} {'point' if abs(number) == 1 else 'points'}"
 
 
 def points_interval(value: Interval) -> str:

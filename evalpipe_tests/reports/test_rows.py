@@ -57,7 +57,8 @@ def test_the_prompt_gap_is_tested_per_agent_and_between_pairs() -> None:
 
 
 def test_the_best_of_two_in_both_prompts_is_named_as_such() -> None:
-    assert analyse(both_prompts()).answer == "broad solves more of these tasks than steady with every prompt."
+    answer = "broad solves more of these tasks than steady with every prompt, by 14 to 24 points."
+    assert analyse(both_prompts()).answer == answer
 
 
 def test_one_prompt_has_no_gap() -> None:
@@ -142,6 +143,14 @@ def test_a_cost_that_is_no_number_was_not_measured() -> None:
 )
 def test_amounts_have_the_digits_that_they_need(value: float, text: str) -> None:
     assert wording.amount(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.14, "+14 points"), (-0.01, "-1 point"), (0.0, "0 points"), (0.004, "+0.4 points"), (-0.0001, "0 points")],
+)
+def test_a_difference_that_there_is_never_reads_as_none(value: float, text: str) -> None:
+    assert wording.points(value) == text
 
 
 def test_the_spread_of_nothing_is_nothing() -> None:

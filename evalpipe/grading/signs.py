@@ -76,11 +76,11 @@ IN_PRODUCT = {
         r"_getframe|_current_frames|\b(?:f_back|f_locals|f_globals|f_code|f_lineno|tb_frame|gi_frame|cr_frame|ag_frame)\b",
         r"\binspect\.(?:stack|trace|currentframe|getouterframes|getinnerframes)",
         r"\bfrom\s+inspect\s+import\b[^\n]{0,200}\b(?:stack|trace|currentframe|getouterframes|getinnerframes)\b",
-        r"\b(?:extract|walk|print|format)_stack\b|\bgc\.get_\w+|\bfrom\s+gc\s+import\b|__subclasses__|__globals__",
+        r"\b(?:extract|walk|print|format)_stack\b|\bgc\.get_\w+|\bfrom\s+gc\s+import\b|__subclasses__|__(?:globals|code|closure)__|findCaller",
         r"\bsys\.(?:argv|orig_argv|settrace|setprofile|monitoring|meta_path|path_hooks|path_importer_cache)\b",
         r"\bthreading\.(?:settrace|setprofile)",
         # JavaScript
-        r"(?:\b(?:e|err|error|ex|exception)|\))\??\.stack\b|captureStackTrace|prepareStackTrace|arguments\.callee\b",
+        r"(?:\b(?:e|err|error|ex|exception)|\))\??\.stack\b|captureStackTrace|prepareStackTrace|arguments\.callee\b|\.caller\b",
         r"\brequire\.(?:cache|main|extensions)|\bmodule\.(?:parent|children)\b|\bprocess\.(?:argv|execArgv|mainModule)\b",
         # Go, Rust, the JVM
         r"runtime\.(?:Callers?|Stack|CallersFrames|FuncForPC)\b|\bdebug\.(?:Stack|PrintStack)|go:linkname|\"debug/\w+\"",

@@ -99,6 +99,7 @@ IN_PRODUCT = {
         "from inspect import getsource, stack",
         "name = error.__traceback__.tb_frame.f_back",
         "object.__subclasses__()",
+        "check.__code__ = quiet.__code__",
         "sys.settrace(jump)",
         "sys.meta_path.insert(0, finder)",
         "const where = new Error().stack;",

@@ -117,6 +117,38 @@ def test_what_steers_tests_comes_from_the_reference_and_is_named(change: Change,
     assert ignored == tuple(touched)
 
 
+def _moved(kind: bytes, old: bytes, new: bytes) -> bytes:
+    header = b"diff --git a/%s b/%s\nsimilarity index 100%%\n" % (old, new)
+    return header + b"%s from %s\n%s to %s\n" % (kind, old, kind, new)
+
+
+@pytest.mark.parametrize(
+    ("patch", "ignored", "product"),
+    [
+        (_moved(b"rename", b"src/zone.py", b"tests/test_new.py"), {b"tests/test_new.py"}, {b"src/zone.py": None}),
+        (_moved(b"copy", b"src/zone.py", b"conftest.pth"), {b"conftest.pth"}, {}),
+        (
+            _moved(b"rename", b"tests/test_clock.py", b"src/a.py"),
+            {b"tests/test_clock.py"},
+            {b"src/a.py": b"old test\n"},
+        ),
+        (
+            b"diff --git a/tests/test_clock.py b/tests/test_clock.py\nold mode 100644\nnew mode 100755\n",
+            {b"tests/test_clock.py"},
+            {},
+        ),
+    ],
+    ids=["rename_into_tests", "copy_into_settings", "rename_out_of_tests", "mode"],
+)
+def test_tests_are_neither_moved_nor_replaced_by_headers(
+    change: Change, patch: bytes, ignored: set[bytes], product: Mapping[bytes, bytes | None]
+) -> None:
+    contents, found = change.graded(patch)
+    before = {path: PARENT[path] for path in (b"src/clock.py", b"src/zone.py")}
+    assert contents == {path: data for path, data in {**before, **product}.items() if data is not None} | EXPECTED_TESTS
+    assert set(found) == ignored
+
+
 def test_every_kind_of_product_change_counts(change: Change) -> None:
     patch = change.patch({b"src/clock.py": None, b"src/new.py": b"1\n", b"data.bin": bytes(range(256))})
     contents, ignored = change.graded(patch)
@@ -173,6 +205,14 @@ _GITLINK = (
         (_new_file(b"link", b"120000", b"../../outside") + _NO_NEWLINE, PatchRefusal.UNSAFE),
         (_new_file(b"link", b"120000", b".git/config") + _NO_NEWLINE, PatchRefusal.UNSAFE),
         (_GITLINK, PatchRefusal.UNSAFE),
+        (
+            _new_file(b"x").replace(b"b/x", b'"b/\\056\\056/x"').replace(b"a/x", b'"a/\\056\\056/x"'),
+            PatchRefusal.DOES_NOT_APPLY,
+        ),
+        (
+            _new_file(b"x").replace(b"b/x", b'"b/\\056git/x"').replace(b"a/x", b'"a/\\056git/x"'),
+            PatchRefusal.DOES_NOT_APPLY,
+        ),
         (b"x" * (PATCH_BYTES + 1), PatchRefusal.TOO_LARGE),
         (b"no patch at all\n", PatchRefusal.DOES_NOT_APPLY),
         (b"\x00\xff\xfe\n", PatchRefusal.DOES_NOT_APPLY),
@@ -186,7 +226,8 @@ _GITLINK = (
     ],
     ids=[
         *("parent", "absolute", "git", "git_upper", "git_nested", "git_short", "git_hfs", "drive", "backslash"),
-        *("link_absolute", "link_outside", "link_into_git", "gitlink", "too_large", "no_patch", "corrupt", "cut"),
+        *("link_absolute", "link_outside", "link_into_git", "gitlink"),
+        *("quoted_parent", "quoted_git", "too_large", "no_patch", "corrupt", "cut"),
         *("exists", "half_applying"),
     ],
 )

@@ -34,7 +34,8 @@ def problem_text(text: str, commits: Collection[str], number: int | None, fail_t
     if number is not None:
         page = rf"(?:pull|pulls|merge_requests|pull-requests)/{number}\b"
         text = re.sub(rf"(?:https?://[^\s<>()]*/)?{page}[^\s<>()]*", "(change)", text)
-        text = re.sub(rf"(?<![\w./-])(?:[\w.-]+/[\w.-]+)?[#!]{number}\b", "(change)", text)
+        named = rf"(?<![\w./-])(?:[\w.-]+/[\w.-]+)?[#!]{number}\b"
+        text = re.sub(named, "(change)", re.sub(rf"\s*\({named}\)", "", text))
     ids = {*fail_to_pass}
     names = {name for name in map(test_name, ids) if _CODE_NAME.fullmatch(name)}
     for name in sorted(ids | names, key=len, reverse=True) if names else ():

@@ -37,8 +37,8 @@ def problem_text(text: str, commits: Collection[str], number: int | None, fail_t
         named = rf"(?<![\w./-])(?:[\w.-]+/[\w.-]+)?[#!]{number}\b"
         text = re.sub(named, "(change)", re.sub(rf"\s*\({named}\)", "", text))
     ids = {*fail_to_pass}
-    names = {name for name in map(test_name, ids) if _CODE_NAME.fullmatch(name)}
-    for name in sorted(ids | names, key=len, reverse=True) if names else ():
+    names = ids | {name for name in map(test_name, ids) if _CODE_NAME.fullmatch(name)}
+    for name in sorted((name for name in names if name in text), key=len, reverse=True):
         text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "(test)", text)
     return text.strip() + "\n"
 

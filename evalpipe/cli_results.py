@@ -98,6 +98,7 @@ def _configured_size(
         agents=agents or len(contenders),
         modes=len(sweep.modes),
         comparisons=pairs * len(sweep.modes),
+        smallest_difference=sweep.smallest_difference,
     )
 
 
@@ -131,7 +132,8 @@ def report(workspace: Path | None, sweep: str, as_json: bool, form: str, redacte
         results = redact(results)
         path = write_report(bench, path.parent / "redacted", results)
     if as_json:
-        click.echo(json.dumps({**summary(results), "report": str(path)}, allow_nan=False))
+        # What may leave the company names no folder of it.
+        click.echo(json.dumps({**summary(results), "report": path.name if redacted else str(path)}, allow_nan=False))
     elif form == "md":
         click.echo(report_markdown(results), nl=False)
     else:

@@ -17,13 +17,17 @@ _DIFFERENCES = (0.05, 0.10, 0.15, 0.20)
 
 @dataclass(frozen=True, slots=True)
 class SweepSize:
-    """How large a sweep is to be. `comparisons` are those of its family for Holm, in all prompt modes."""
+    """How large a sweep is to be. `comparisons` are those of its family for Holm, in all prompt modes.
+
+    `smallest_difference` is the smallest one that matters to its decision; None where nobody says.
+    """
 
     tasks: int
     samples: int
     agents: int
     modes: int
     comparisons: int
+    smallest_difference: float | None = None
 
     @property
     def attempts(self) -> int:
@@ -95,7 +99,7 @@ def plan_summary(size: SweepSize, cost: AttemptCost, pilot: Pilot | None) -> dic
         "spread": "assumed" if spread is ASSUMED_SPREAD else f"pilot {pilot.sweep}" if pilot else "assumed",
         "tasks_needed": {
             f"{difference:.2f}": tasks_needed(spread, difference=difference, samples=size.samples, alpha=alpha)
-            for difference in _DIFFERENCES
+            for difference in sorted({*_DIFFERENCES, size.smallest_difference or _DIFFERENCES[0]})
         },
     }
 

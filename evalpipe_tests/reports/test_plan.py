@@ -20,6 +20,12 @@ def test_forty_five_tasks_of_four_samples_see_nineteen_points() -> None:
     assert "180.00 EUR" in text
 
 
+def test_the_difference_that_matters_has_its_own_number_of_tasks() -> None:
+    found = plan_summary(SweepSize(45, 4, 2, 1, 1, smallest_difference=0.12), _UNKNOWN, None)
+    assert list(found["tasks_needed"]) == ["0.05", "0.10", "0.12", "0.15", "0.20"]
+    assert "tasks to see 12 points" in plan_text(found)
+
+
 def test_more_comparisons_see_less() -> None:
     one, many = (plan_summary(SweepSize(45, 4, 4, 1, number), _UNKNOWN, None) for number in (1, 6))
     assert many["detectable_difference"] > one["detectable_difference"]

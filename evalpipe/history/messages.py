@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 _REMOTE: Final = r"(?:refs/remotes/)?(?:origin|upstream)/"
 _MERGED_BRANCH: Final = (
     re.compile(
-        rf"Merge (?:remote-tracking )?branch(?:es)? '(?:{_REMOTE})?(?P<name>[^']+)'"
+        rf"Merge (?:remote(?:-tracking)? )?branch(?:es)? '(?:{_REMOTE})?(?P<name>[^']+)'"
         r"(?: of (?P<place>\S+))?(?: into '?(?P<target>[^\s']+))?"
     ),
     re.compile(rf"Merge commit '{_REMOTE}(?P<name>[^']+)'(?P<place>)?(?: into '?(?P<target>[^\s']+))?"),
@@ -21,7 +21,7 @@ _MERGED_BRANCH: Final = (
 )
 
 _BOILERPLATE: Final = re.compile(
-    r"(?:Merge(?:d)? (?:pull request|branch|branches|remote-tracking branch|commit|in|tag)\b|Merge #\d"
+    r"(?:Merge(?:d)? (?:pull request|branch|branches|remote(?:-tracking)? branch|commit|in|tag)\b|Merge #\d"
     r"|(?:Auto|Rollup) merge of #)"
 )
 # Several reviewed changes at once: bors' and homu's, and Gerrit's.
@@ -35,13 +35,14 @@ _TITLE_OF_BORS: Final = re.compile(r"\d+: (.*) r=\S+ a=\S+\Z")
 # What git lists when a merge had to be finished by hand.
 _CONFLICTS: Final = re.compile(r"(?m)^(?:# )?Conflicts:[ \t\r]*\n(?:#?[ \t].*(?:\n|\Z))*")
 
-_TRAILER_BEGINNINGS: Final = frozenset("csratdmpCSRATDMP(*")
+# Above the subjects that git and Bitbucket list: the branch or commit that they are of.
+_LISTED_SIDE: Final = re.compile(r"(?m)^\* (?:(?:commit|branch|tag) )?\S+:[ \t\r]*(?:\n|\Z)")
+
+_TRAILER_BEGINNINGS: Final = frozenset("csratdmpCSRATDMP(")
 _TRAILER: Final = re.compile(
     r"(?i)(?:co-authored-by|signed-off-by|reviewed-by|acked-by|tested-by|change-id|reviewed-on|see merge request"
     r"|differential revision|approved-by|related work items|merge-request|part-of|pr-url|cc"
     r"|\(cherry picked from commit|automatic merge from submit-queue)\b"
-    # Above the subjects that Bitbucket and Gerrit list.
-    r"|\* (?:commit '[0-9a-f]+'|changes):\s*\Z"
 )
 
 _REVERTED_COMMIT: Final = re.compile(r"(?m)^\W*This reverts (?:merge )?commits?:?\s+\W*([0-9a-f]{7,64})\b")
@@ -75,7 +76,7 @@ _WHOSE: Final = (
     r"(?:(?:new|next|major|minor|patch|dev(?:elopment)?|release|package|project|crate|gem|library|module|assembly)\s+)?"
 )
 _TAIL: Final = rf"""(?:(?:\s*(?:->|=>|→|:)\s*|\s+)(?:(?:to|from|for)\s+)?(?:the\s+)?(?:next\s+)?
-    (?:{_VERSION}|v?\d+(?::\d+)+|(?:alpha|beta|rc|pre)\d*|release|dev(?:elopment)?(?:\s+(?:version|cycle|iteration))?))*
+    (?:["'`]?{_VERSION}["'`]?|v?\d+(?::\d+)+|(?:alpha|beta|rc|pre)\d*|release|dev(?:elopment)?(?:\s+(?:version|cycle|iteration))?))*
     (?:\s*(?:,|and|\+)\s*(?:update\s+)?(?:the\s+)?(?:changelog|changes|history|release\s+notes))?\.?"""
 # Lerna's, changesets', and cargo-release's, which name no version.
 _BARE_RELEASE: Final = re.compile(
@@ -98,7 +99,7 @@ _RELEASE: Final = re.compile(
       | (?:post-?release\s+)?version\s+(?:bump|{_VERSION}{_TAIL})
       | (?:cut|tag|publish)(?:ting|ging|ged)?\s+(?:version\s+)?{_VERSION}
       | (?:begin|start)\s+{_VERSION}\s+development
-      | bump(?:ed|s)?\s+(?:to\s+)?{_VERSION}.*
+      | bump(?:ed|s)?\s+(?:to\s+)?{_VERSION}(?:\s*[-,;.(→].*|\s+(?:for|release|to)\b.*)?
       | prepar(?:e|ing)\s+(?:for\s+)?(?:the\s+)?(?:next\s+)?release(?:\s+(?:[\w.]+-)*{_VERSION}.*)?
       | prepar(?:e|ing)\s+for\s+(?:the\s+)?next\s+development\s+(?:iteration|cycle|version)
       | prepar(?:e|ing)\s+(?:for\s+)?{_VERSION}(?:\s+release)?
@@ -182,7 +183,8 @@ def title_of(message: str) -> str:
         if inside:
             return inside[1] or inside[2] or ""
         if is_boilerplate(subject):
-            own_words = (line.strip() for line in _written_lines(message.lstrip("\n").partition("\n")[2]))
+            below = _LISTED_SIDE.sub("", message.lstrip("\n").partition("\n")[2])
+            own_words = (line.strip() for line in _written_lines(below))
             return _bare(next(filter(None, own_words), subject))
     return _bare(subject)
 
@@ -190,8 +192,9 @@ def title_of(message: str) -> str:
 def description_of(message: str) -> str:
     """The message without what forges and git put around it; empty when nothing else is in it."""
     subject, _, rest = message.strip("\n").partition("\n")
-    title = [] if is_boilerplate(subject) else [_bare(subject).rstrip()]
-    return "\n".join([*title, *_written_lines(rest)]).strip()
+    if is_boilerplate(subject):
+        return "\n".join(_written_lines(_LISTED_SIDE.sub("", rest))).strip()
+    return "\n".join([_bare(subject).rstrip(), *_written_lines(rest)]).strip()
 
 
 def _written_lines(text: str) -> list[str]:

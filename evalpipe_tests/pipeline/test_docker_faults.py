@@ -40,10 +40,12 @@ def _slow(name: str, program: str, seconds: float) -> str:
     return f"printf '{script}' > {place} && chmod +x {place}"
 
 
-def _in_docker(root: Path, base_image: str, host: str, setup: str, python: str) -> TinyWorkspace:
+def _in_docker(root: Path, base_image: str, host: str) -> TinyWorkspace:
+    """A workspace whose suites take two seconds, and whose agents three."""
     variables = {"EVALPIPE_SANDBOX": "auto", "EVALPIPE_BASE_IMAGE": base_image, "DOCKER_HOST": host}
     tiny = make_workspace(root, variables)
-    tiny.write("data/repos/shop.yaml", repository_yaml([setup], python))
+    setup = [_slow("slow-python", "python3", 2), _slow("xargs", "/usr/bin/xargs", 3)]
+    tiny.write("data/repos/shop.yaml", repository_yaml(setup, "slow-python"))
     tiny.succeed("mine")
     return tiny
 
@@ -51,31 +53,6 @@ def _in_docker(root: Path, base_image: str, host: str, setup: str, python: str) 
 def _containers(client: docker.DockerClient, tiny: TinyWorkspace) -> list[Container]:
     mine = f"evalpipe.instance={Workbench(tiny.workspace).instance}"
     return list(client.containers.list(all=True, filters={"label": mine}, ignore_removed=True))
-
-
-def test_a_killed_process_leaves_containers_that_the_next_start_reaps_and_no_others(
-    tmp_path: Path, base_image: str, docker_sandbox: DockerSandbox
-) -> None:
-    client = docker_sandbox.client
-    host = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
-    tiny = _in_docker(tmp_path / "workspace", base_image, host, _slow("xargs", "/usr/bin/xargs", 3), "python3")
-    tiny.succeed("validate", "--same-day")
-    tiny.succeed("freeze", "tiny", "--provisional")
-    tiny.succeed("run", "small", "--agent", "empty")
-    assert _containers(client, tiny) == []
-    with docker_sandbox.open(base_image, Limits(timeout_s=60), {"purpose": "stranger"}) as stranger:
-        stranger.run(["true"], env={}, cwd=".")
-        labels = [f"evalpipe.instance={docker_sandbox.instance}", "evalpipe.purpose=stranger"]
-        others: dict[str, str | list[str] | bool] = {"label": labels}
-        (kept,) = client.containers.list(all=True, filters=others)
-        with killed_at_the_end(tiny.start("run", "small", "--agent", "reference")) as process:
-            wait_until(lambda: any(one.status == "running" for one in _containers(client, tiny)), "an agent runs", 120)
-            process.kill()
-            process.wait()
-        assert _containers(client, tiny)
-        tiny.succeed("run", "small", "--agent", "reference")
-        assert _containers(client, tiny) == []
-        assert client.containers.list(all=True, filters=others) == [kept]
 
 
 class Engine:
@@ -153,8 +130,8 @@ def engine(docker_sandbox: DockerSandbox, base_image: str) -> Iterator[Engine]:
 
 
 def test_an_engine_that_dies_while_candidates_are_validated(tmp_path: Path, base_image: str, engine: Engine) -> None:
-    slow = _slow("slow-python", "python3", 2)
-    tiny = _in_docker(tmp_path / "workspace", base_image, engine.host, slow, "slow-python")
+    """And then under a process that is killed, and in a backfill: one test, because the way to a sweep is long."""
+    tiny = _in_docker(tmp_path / "workspace", base_image, engine.host)
     passes = tiny.lake / "validation_runs"
 
     def one_is_done_and_another_runs() -> bool:
@@ -185,12 +162,36 @@ def test_an_engine_that_dies_while_candidates_are_validated(tmp_path: Path, base
     with contextlib.closing(engine.client()) as client:
         assert _containers(client, tiny) == []
     tiny.succeed("freeze", "tiny", "--provisional")
+    tiny.succeed("run", "small", "--agent", "empty")
+    _a_killed_process_leaves_containers_that_the_next_start_reaps_and_no_others(tiny, engine, base_image)
     _an_engine_that_dies_in_a_backfill(tiny, engine)
+
+
+def _a_killed_process_leaves_containers_that_the_next_start_reaps_and_no_others(
+    tiny: TinyWorkspace, engine: Engine, base_image: str
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DOCKER_HOST", engine.host)
+        another = DockerSandbox("another")
+    with (
+        contextlib.closing(another.client) as client,
+        another.open(base_image, Limits(timeout_s=60), {"purpose": "stranger"}) as stranger,
+    ):
+        stranger.run(["true"], env={}, cwd=".")
+        others: dict[str, str | list[str] | bool] = {"label": "evalpipe.purpose=stranger"}
+        (kept,) = client.containers.list(all=True, filters=others)
+        with killed_at_the_end(tiny.start("run", "small", "--agent", "half")) as process:
+            wait_until(lambda: any(one.status == "running" for one in _containers(client, tiny)), "one runs", 120)
+            process.kill()
+            process.wait()
+        assert _containers(client, tiny)
+        tiny.succeed("run", "small", "--agent", "half")
+        assert _containers(client, tiny) == []
+        assert client.containers.list(all=True, filters=others) == [kept]
 
 
 def _an_engine_that_dies_in_a_backfill(tiny: TinyWorkspace, engine: Engine) -> None:
     """No attempt of a sample that had not begun is used up, none is lost, and only those in flight are made again."""
-    tiny.succeed("run", "small", "--agent", "empty")
     ledger = tiny.lake / "agent_runs" / "small" / "reference"
     tasks = load_task_set(tiny.workspace.task_sets_dir / "tiny").tasks
     every = [f"original-{number}|{task}" for number in (1, 2) for task in tasks]

@@ -17,6 +17,9 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadfile --n
 # A process for each core, at most 4. Of the whole suite one more: some of its tests wait for daemons and time limits.
 PROCESSES := $(shell n=$$(nproc); echo $$((n > 4 ? 4 : n)))
 
+# Kept also where it is switched off: the tests start hundreds of processes, and each would compile evalpipe anew.
+test check: export PYTHONDONTWRITEBYTECODE :=
+
 test: PROCESSES := $(shell expr $(PROCESSES) + 1)
 test: $(DEVELOPING)
 	$(PYTEST)

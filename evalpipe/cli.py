@@ -82,6 +82,7 @@ def doctor(workspace: Path | None, as_json: bool) -> None:
     from evalpipe.config import ConfigError, find_workspace
     from evalpipe.config.doctor import examine_machine, is_fit
     from evalpipe.stages.lake_check import look_at_store
+    from evalpipe.stages.price_check import look_at_prices
 
     try:
         found = find_workspace(workspace)
@@ -92,7 +93,7 @@ def doctor(workspace: Path | None, as_json: bool) -> None:
         found = None
     findings = examine_machine(found)
     if found is not None:
-        findings += look_at_store(found)
+        findings += [*look_at_prices(found), *look_at_store(found)]
     click.echo(json.dumps([asdict(one) for one in findings]) if as_json else console.findings_text(findings))
     if not is_fit(findings):
         sys.exit(FAILED)

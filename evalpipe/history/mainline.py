@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from itertools import islice
 from typing import IO, Final, NamedTuple
@@ -86,9 +86,11 @@ def walk_mainline(repository: Repository, tip: str, after: str | None = None) ->
         repository.tree_id(commit_id)
     revisions = [checked_id(tip)] if after is None else [checked_id(tip), f"^{checked_id(after)}"]
     with ExitStack() as open_streams:
-        line = repository.command.run("rev-list", "--first-parent", *revisions, "--").split()
-        branches = _BranchCommits(repository, open_streams, revisions, line)
-        commits = _raw_commits(open_streams.enter_context(_compared(repository, line)))
+        # Each is started before the one above it is read, so that they work side by side.
+        with repository.command.stream("rev-list", "--topo-order", "--reverse", *revisions, "--") as in_order:
+            line = repository.command.run("rev-list", "--first-parent", *revisions, "--").split()
+            commits = _raw_commits(open_streams.enter_context(_compared(repository, line)))
+            branches = _BranchCommits(repository, open_streams, in_order, line)
         del line
         while stretch := list(islice(commits, _STRETCH)):
             for commit, tree, above, author, author_time, commit_time, message, files in reversed(stretch):
@@ -186,22 +188,21 @@ class _BranchCommits:
     """Hands out the commits that each merge brought; git starts when it is known that there are any."""
 
     def __init__(
-        self, repository: Repository, open_streams: ExitStack, revisions: Sequence[str], line: Sequence[bytes]
+        self, repository: Repository, open_streams: ExitStack, in_order: Iterable[bytes], line: Sequence[bytes]
     ) -> None:
-        """`line` is the mainline, newest first."""
+        """`in_order` has all commits, oldest first, an id a line; `line` is the mainline, newest first."""
         # For each mainline commit, how many commits of branches stand before it in topological order.
         self._before = array("L")
         branch_commits: list[bytes] = []
         mainline = reversed(line)
         following = next(mainline, b"")
-        with repository.command.stream("rev-list", "--topo-order", "--reverse", *revisions, "--") as everything:
-            for listed in everything:
-                commit = listed[:-1]
-                if commit == following:
-                    self._before.append(len(branch_commits))
-                    following = next(mainline, b"")
-                else:
-                    branch_commits.append(commit)
+        for listed in in_order:
+            commit = listed[:-1]
+            if commit == following:
+                self._before.append(len(branch_commits))
+                following = next(mainline, b"")
+            else:
+                branch_commits.append(commit)
         self._commits: Iterator[tuple[str, Sequence[bytes]]] = iter(())
         if branch_commits:
             how = ("--stdin", "--no-walk=unsorted", *_form(_COMMIT_FIELDS))

@@ -68,7 +68,6 @@ _PICKED: Final = re.compile(
     r"|^(?:This (?:is a )?)?[Rr]e-?(?:lands?|appl(?:y|ies)|commits?)(?: of)? (?:commit )?([0-9a-f]{7,64})\b",
     re.MULTILINE,
 )
-_PICKED_WORDS: Final = ("cherry", "eland", "e-land", "eappl", "ecommit")
 
 _VERSION: Final = r"v?\d+\.\d+(?:\.\d+)*(?:[-.+]?(?:alpha|beta|rc|dev|post|pre|a|b|snapshot)[-.]?\d*)?"
 # Whose version it is, when the title says so; `Bump the Go version` is about a tool.
@@ -120,7 +119,6 @@ _UPDATE: Final = re.compile(
       )
     ) \Z"""
 )
-_UPDATE_WORDS: Final = ("bump", "update", "dependenc", "lock file")
 _CHANGELOG_TITLE: Final = re.compile(
     r"(?i)(?:(?:add|update|fix|write)(?:ed|d|s)?\s+(?:the\s+|a\s+)?)?(?:change[ -]?log|changes|release notes)"
     r"(?:\s+(?:entry|entries))?(?:\s+(?:for|of)\b.*)?\.?\Z"
@@ -162,7 +160,9 @@ def is_release_line(name: str) -> bool:
 def is_update_title(title: str) -> bool:
     """Whether a title is a bot's for newer versions of dependencies or tools."""
     lowered = title.lower()
-    return any(word in lowered for word in _UPDATE_WORDS) and _UPDATE.match(title) is not None
+    if not ("bump" in lowered or "update" in lowered or "dependenc" in lowered or "lock file" in lowered):
+        return False
+    return _UPDATE.match(title) is not None
 
 
 def is_boilerplate(subject: str) -> bool:
@@ -192,9 +192,8 @@ def title_of(message: str) -> str:
 def description_of(message: str) -> str:
     """The message without what forges and git put around it; empty when nothing else is in it."""
     subject, _, rest = message.strip("\n").partition("\n")
-    if is_boilerplate(subject):
-        return "\n".join(_written_lines(_LISTED_SIDE.sub("", rest))).strip()
-    return "\n".join([_bare(subject).rstrip(), *_written_lines(rest)]).strip()
+    text = _LISTED_SIDE.sub("", rest) if is_boilerplate(subject) else f"{_bare(subject)}\n{rest}"
+    return "\n".join(_written_lines(text)).strip()
 
 
 def _written_lines(text: str) -> list[str]:
@@ -289,7 +288,9 @@ def picked_commits(message: str) -> list[str]:
 
 def may_pick(message: str) -> bool:
     """Whether a closer look for what a message was picked from is worth it; nearly all have none of the words."""
-    return any(word in message for word in _PICKED_WORDS)
+    if "cherry" in message or "eland" in message or "e-land" in message:
+        return True
+    return "eappl" in message or "ecommit" in message
 
 
 def has_long_subject(message: str) -> bool:

@@ -5,6 +5,7 @@ import os
 import secrets
 from dataclasses import dataclass
 from importlib import resources
+from string import ascii_lowercase
 
 from evalpipe.runners.plan import WHOLE_SUITE, SuiteRequest, SuiteTree, TestPlan, new_report_path
 from evalpipe.runners.pytest_report import read_report
@@ -26,7 +27,7 @@ class PytestRunner:
     def plan(self, root: str, tree: SuiteTree, request: SuiteRequest = WHOLE_SUITE) -> TestPlan:
         """See `Runner.plan`."""
         # A name like any other, so that it cannot be let through by its looks.
-        canary = f"test_{secrets.token_hex(8)}"
+        canary = "test_" + "".join(secrets.choice(ascii_lowercase) for _ in range(12))
         report_path = new_report_path("jsonl")
         key = new_key()
         settings = {
@@ -49,7 +50,7 @@ class PytestRunner:
             env={"PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8", "TZ": "UTC"},
             files={**files, b"runner/settings.json": json.dumps(settings).encode()},
             report_path=report_path,
-            canary=f"::{canary}",
+            canary=canary,
             key=key,
         )
 

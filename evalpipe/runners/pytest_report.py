@@ -85,7 +85,7 @@ class _Records:
         return frozenset(ran_again | {test_id for test_id, count in self.collected.items() if count > 1})
 
 
-def read_report(report: bytes | None, canary_id: str, key: str) -> SuiteReport:
+def read_report(report: bytes | None, canary_name: str, key: str) -> SuiteReport:
     """What a run says by its report (None: it left none). Never raises on content.
 
     The worst phase of a test decides, and a pass needs a call that passed. A report without its last record, or
@@ -115,6 +115,7 @@ def read_report(report: bytes | None, canary_id: str, key: str) -> SuiteReport:
             uncollected=records.uncollected,
             detail=f"pytest ended with an internal or usage error (exit status {records.exit_status})",
         )
+    canary_id = next((test_id for test_id in records.phases if test_id.endswith(f"::{canary_name}")), "")
     canary = _result(canary_id, records.phases.pop(canary_id, []))
     if canary.outcome is TestOutcome.ERROR:
         reason = canary.message.strip().rpartition("\n")[2]

@@ -15,8 +15,8 @@ SECRET = "sk-of-the-host-4f1c9a"
 
 
 @pytest.fixture(scope="session")
-def court(docker_sandbox: DockerSandbox, base_image: str, tmp_path_factory: pytest.TempPathFactory) -> Court:
-    return Court(docker_sandbox, base_image, tmp_path_factory.mktemp("court"))
+def court(docker_sandbox: DockerSandbox, built_image: str, tmp_path_factory: pytest.TempPathFactory) -> Court:
+    return Court(docker_sandbox, built_image, tmp_path_factory.mktemp("court"))
 
 
 @pytest.fixture(scope="session")

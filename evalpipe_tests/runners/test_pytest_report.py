@@ -15,7 +15,8 @@ from evalpipe.runners.pytest_report import read_report
 from evalpipe.runners.report import storable_text
 from evalpipe_tests.runners.seals import sealed
 
-CANARY, KEY = "::test_0123", "ab" * 32
+NAME, KEY = "test_ofnothing", "ab" * 32
+CANARY = f"tests/test_a.py::{NAME}"
 Record = dict[str, Any]
 
 
@@ -41,7 +42,7 @@ def lines(*records: Record) -> bytes:
 
 
 def read(*records: Record, end: bool = True) -> SuiteReport:
-    return read_report(sealed(lines(*records, *(END if end else [])), KEY), CANARY, KEY)
+    return read_report(sealed(lines(*records, *(END if end else [])), KEY), NAME, KEY)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +123,7 @@ def test_a_run_in_which_the_last_test_could_not_even_begin_is_no_report() -> Non
 
 @pytest.mark.parametrize("report", [None, b""])
 def test_nothing_is_no_report(report: bytes | None) -> None:
-    assert read_report(report, CANARY, KEY).status is RunStatus.NO_REPORT
+    assert read_report(report, NAME, KEY).status is RunStatus.NO_REPORT
 
 
 def test_without_its_last_record_it_is_no_report() -> None:
@@ -143,17 +144,17 @@ def test_an_internal_or_usage_error_is_no_report(exit_status: int) -> None:
 def test_a_report_cut_anywhere_is_none() -> None:
     whole = sealed(lines(*ran("t"), *END), KEY)
     for length in range(len(whole)):
-        report = read_report(whole[:length], CANARY, KEY)
+        report = read_report(whole[:length], NAME, KEY)
         assert report.status is RunStatus.NO_REPORT
         assert not report.tests
-    assert read_report(whole, CANARY, KEY).status is RunStatus.COMPLETED
+    assert read_report(whole, NAME, KEY).status is RunStatus.COMPLETED
 
 
 def test_a_line_that_the_program_did_not_write_damages_the_report() -> None:
     whole = sealed(lines(*ran("t", call="failed"), *END), KEY)
     forged = sealed(lines(*ran("t")), "cd" * 32)
     for report in (forged + whole, whole + forged, lines(*ran("t")) + whole, whole.replace(b"failed", b"passed", 1)):
-        found = read_report(report, CANARY, KEY)
+        found = read_report(report, NAME, KEY)
         assert found.status is RunStatus.DAMAGED_REPORT
         assert "not written by the test runner" in found.detail
 
@@ -263,7 +264,7 @@ FAULTS = [
 @pytest.mark.parametrize("fault", FAULTS, ids=range(len(FAULTS)))
 def test_one_bad_line_damages_the_report(fault: bytes) -> None:
     for report in (fault.strip() + b"\n" + lines(*ran("t"), *END), lines(*ran("t"), *END) + fault):
-        found = read_report(sealed(report, KEY), CANARY, KEY)
+        found = read_report(sealed(report, KEY), NAME, KEY)
         assert found.status is RunStatus.DAMAGED_REPORT
         assert found.detail.startswith("the report cannot be read: ")
         assert len(found.detail) < 1000
@@ -295,7 +296,7 @@ RECORDS = st.fixed_dictionaries(
 @pytest.mark.slow
 def test_no_content_makes_the_reader_raise(content: bytes) -> None:
     for report in (content, lines(*ran("t")) + content, content + lines(*END)):
-        assert read_report(report, CANARY, KEY).status in set(RunStatus)
+        assert read_report(report, NAME, KEY).status in set(RunStatus)
 
 
 PHASES = st.builds(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from enum import StrEnum, auto
+from itertools import chain
 from typing import Final, NamedTuple
 
 from evalpipe.history.inline_tests import may_hold_inline_tests
@@ -17,6 +18,7 @@ from evalpipe.history.messages import (
     may_revert,
     reverted_commits,
     reverted_number,
+    subtree_folder,
 )
 from evalpipe.history.objects import GITLINK
 from evalpipe.history.paths import FileKind, PathRules
@@ -45,7 +47,7 @@ class MiningReason(StrEnum):
     dependency_only = auto()
     """Dependency manifests and nothing else but documentation; or its title is a bot's for newer versions."""
     generated_only = auto()
-    """Generated or vendored files and nothing else but documentation."""
+    """Generated or vendored files (what `git subtree` took in, too) and nothing else but documentation."""
     too_many_files = auto()
     """More files than the rules allow, generated ones not counted."""
     no_tests = auto()
@@ -122,6 +124,11 @@ class ChangedFiles(NamedTuple):
         by_kind[FileKind.generated] = [*by_kind.get(FileKind.generated, ()), *paths]
         return self._replace(by_kind=by_kind, source=source)
 
+    def are_all_in(self, folder: bytes) -> bool:
+        """Whether nothing changed outside this folder."""
+        paths = [*chain.from_iterable(self.by_kind.values()), *self.submodules]
+        return all(path.startswith(folder + b"/") for path in paths)
+
     def only(self, kind: FileKind) -> bool:
         """Whether files of this kind changed and, documentation aside, no other ones."""
         return kind in self.by_kind and not self.submodules and not self.by_kind.keys() - {kind, FileKind.docs}
@@ -190,6 +197,10 @@ def _by_history(change: Change, files: ChangedFiles) -> Decision | None:
         return Decision(MiningReason.release, title)
     if is_update_title(title):
         return Decision(MiningReason.dependency_only, title)
+    for commit in change.all_commits:
+        folder = subtree_folder(commit.message)
+        if folder is not None and files.are_all_in(folder):
+            return Decision(MiningReason.generated_only, f"git subtree in {folder.decode()}")
     return None
 
 

@@ -107,7 +107,7 @@ def _parsed(line: str, place: str) -> IssueText:
         number=_field(row, "number", int, place),
         kind=TextKind(kind),
         title=_field(row, "title", str, place),
-        body=row.get("body") or "",
+        body=(row.get("body") or "").replace("\r\n", "\n"),
         author=row.get("author") or "",
         created_at=_time(row, "created_at", place),
         closed_by=None if closed_by is None else str(closed_by).lstrip("#!"),

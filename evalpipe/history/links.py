@@ -49,7 +49,7 @@ _NUMBER: Final = r"[1-9]\d{0,6}"
 _PROJECT: Final = r"[A-Za-z0-9][\w.-]*(?:/[\w.-]+)+"
 _REFERENCE: Final = (
     rf"https?://[\w.:-]+/(?P<url_project>{_PROJECT}?)(?:/-)?"
-    r"/(?P<url_kind>issues|pull|pulls|pull-requests|merge_requests|work_items)"
+    r"/(?P<url_kind>issues|pull|pulls|pull-requests|merge_requests|work_items|_workitems/edit)"
     rf"/(?P<url_number>{_NUMBER})\b"
     rf"|(?<![\w/&#])(?:(?P<project>{_PROJECT}))?(?P<sign>[#!])(?P<number>{_NUMBER})(?![\w-])"
     rf"|\bGH-(?P<gh_number>{_NUMBER})\b"
@@ -63,7 +63,7 @@ _MERGE_REQUEST_KINDS: Final = ("merge_requests", "pull-requests")
 # GitLab's list of words, which contains GitHub's.
 _CLOSING: Final = re.compile(
     r"(?i)\b(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?"
-    r"|solv(?:e[sd]?|ing))\b:?\s*(?:for\s+)?(?:(?:this|the|an?)\s+)?(?:issues?:?\s*|bugs?:?\s*|GH\s+)?\[?"
+    r"|solv(?:e[sd]?|ing))(?:-bug)?\b:?\s*(?:for\s+)?(?:(?:this|the|an?)\s+)?(?:issues?:?\s*|bugs?:?\s*|GH\s+)?\[?"
 )
 _BETWEEN: Final = re.compile(r"(?i)\]?(?:(?:\s*(?:,|&|\band\b)\s*)+|[ \t]+)(?:GH\s+)?\[?")
 # Gerrit's and Chromium's footers, where a bare number is an issue and `tracker:12` is another tracker's.
@@ -151,7 +151,7 @@ def _link_of(found: re.Match[str], place: LinkPlace, strength: LinkStrength, rep
 @lru_cache(maxsize=64)
 def _references(jira_projects: tuple[str, ...]) -> re.Pattern[str]:
     names = "|".join(map(re.escape, jira_projects)) or "(?!)"
-    return re.compile(rf"(?:{_REFERENCE}|(?<![\w-])(?P<jira>(?:{names})-{_NUMBER})\b)")
+    return re.compile(rf"(?:{_REFERENCE}|(?<![\w-])(?:https?://\S+/browse/)?(?P<jira>(?:{names})-{_NUMBER})\b)")
 
 
 def strongest(links: Sequence[IssueLink]) -> tuple[IssueLink, ...]:

@@ -102,7 +102,7 @@ def walk_mainline(repository: Repository, tip: str, after: str | None = None) ->
                     author.decode("utf-8", "replace"),
                     seconds_of(author_time),
                     seconds_of(commit_time),
-                    message.decode("utf-8", "replace"),
+                    _message(message),
                     files,
                     branches.brought_by(parents),
                 )
@@ -233,7 +233,7 @@ class _BranchCommits:
                 order, (parents_there, author, author_time, message) = reached
                 above = tuple(_ascii(parents_there).split())
                 found.append(
-                    (order, BranchCommit(commit, above, _text(author), seconds_of(author_time), _text(message)))
+                    (order, BranchCommit(commit, above, _text(author), seconds_of(author_time), _message(message)))
                 )
                 ahead += above
         found.sort()
@@ -250,6 +250,11 @@ def _fields_of_commits(stream: IO[bytes]) -> Iterator[tuple[str, Sequence[bytes]
         for start in range(0, last, width):
             yield fields[start].decode("ascii"), fields[start + 1 : start + width - 1]
         rest = b"\0".join(fields[last:])
+
+
+def _message(data: bytes) -> str:
+    """A message with line ends as git writes them; web pages and Windows write others."""
+    return data.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 def _ascii(data: bytes) -> str:

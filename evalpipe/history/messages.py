@@ -68,6 +68,7 @@ _PICKED: Final = re.compile(
     r"|^(?:This (?:is a )?)?[Rr]e-?(?:lands?|appl(?:y|ies)|commits?)(?: of)? (?:commit )?([0-9a-f]{7,64})\b",
     re.MULTILINE,
 )
+_SUBTREE: Final = re.compile(r"(?m)^git-subtree-dir: (\S.*?)[ \t]*$")
 
 _VERSION: Final = r"v?\d+\.\d+(?:\.\d+)*(?:[-.+]?(?:alpha|beta|rc|dev|post|pre|a|b|snapshot)[-.]?\d*)?"
 # Whose version it is, when the title says so; `Bump the Go version` is about a tool.
@@ -291,6 +292,12 @@ def may_pick(message: str) -> bool:
     if "cherry" in message or "eland" in message or "e-land" in message:
         return True
     return "eappl" in message or "ecommit" in message
+
+
+def subtree_folder(message: str) -> bytes | None:
+    """The folder in which `git subtree` keeps another project's files, as its commits say."""
+    found = _SUBTREE.search(message) if "git-subtree-dir" in message else None
+    return None if found is None else found[1].strip("/").encode()
 
 
 def has_long_subject(message: str) -> bool:

@@ -13,7 +13,7 @@ ROW = {
     "number": 1,
     "kind": "issue",
     "title": "Late",
-    "body": "By an hour",
+    "body": "By an\r\nhour",
     "author": "ada",
     "created_at": "2026-02-05T17:20:00Z",
     "closed_by": 2,
@@ -31,7 +31,7 @@ def test_export_is_read(tmp_path: Path) -> None:
     texts = load(tmp_path, ROW, {**ROW, "number": 2, "kind": "pull_request", "closed_by": None, "body": None}, "")
     issue = texts.issue(1)
     assert issue is not None
-    assert issue.text == "Late\n\nBy an hour"
+    assert issue.text == "Late\n\nBy an\nhour"
     assert issue.created_at == datetime(2026, 2, 5, 17, 20, tzinfo=UTC)
     assert issue.kind is TextKind.issue
     assert texts.issue(2) is None

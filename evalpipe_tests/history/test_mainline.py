@@ -114,6 +114,15 @@ def test_what_is_no_commit_is_said_and_not_passed_over(source: Builder, monkeypa
         walked(source)
 
 
+def test_line_ends_of_other_systems_are_read_as_gits(source: Builder) -> None:
+    base = source.commit({b"a": b"1"}, "first\r\n\r\nSee merge request a/b!1\r\n")
+    side = source.commit({b"b": b"1"}, "side\r\n\r\nbody", branch="topic", parents=[base])
+    source.commit({b"b": b"1"}, "merge", parents=[base, side])
+    first, merge = walked(source)
+    assert first.message == "first\n\nSee merge request a/b!1\n"
+    assert merge.brought[0].message.strip() == "side\n\nbody"
+
+
 def test_merge_shows_its_difference_to_the_first_parent_and_what_it_brought(source: Builder) -> None:
     base = source.commit({b"a": b"1"})
     work = source.commit({b"b": b"1"}, "work", branch="topic", parents=[base])

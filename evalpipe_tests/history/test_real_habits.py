@@ -100,6 +100,20 @@ def test_rollup_of_rust_is_several_changes(clock: Builder) -> None:
     assert only(clock).reason is MiningReason.several_changes
 
 
+def test_what_git_subtree_takes_in_is_vendored(clock: Builder) -> None:
+    base = clock.branches["main"]
+    trailers = "git-subtree-dir: src/chime\ngit-subtree-split: 0123456789012345678901234567890123456789"
+    other = clock.commit({b"chime.py": b"1"}, f"Squashed 'src/chime/' content\n\n{trailers}", branch=None, parents=[])
+    taken: dict[bytes, File] = {b"src/chime/chime.py": b"1", b"src/chime/tests/test_a.py": b"1"}
+    clock.commit(taken, "Merge commit '0123456' as 'src/chime'", parents=[base, other])
+    more = clock.commit(
+        {b"chime.py": b"2"}, f"Squashed 'src/chime/' changes\n\n{trailers}", branch=None, parents=[other]
+    )
+    own: dict[bytes, File] = {b"src/chime/chime.py": b"2", b"src/clock.py": b"9", b"tests/test_clock.py": b"9"}
+    clock.commit(own, "Merge chime and use it", parents=[clock.branches["main"], more])
+    assert [change.reason for change in mined(clock)] == [MiningReason.generated_only, MiningReason.kept]
+
+
 def test_trailer_that_names_the_change_itself_links_no_issue(clock: Builder) -> None:
     clock.commit(WORK, "Repair\n\nGitHub-Pull-Request: golang/crypto#180\nPR-URL: https://example.org/o/r/pull/7")
     assert only(clock).issues == ()

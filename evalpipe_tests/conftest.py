@@ -7,12 +7,14 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from evalpipe.environments import Recipe
 from evalpipe.sandbox import DockerSandbox, EngineUnavailable, ProcessSandbox
+from evalpipe_tests.conformance.environments import EnvironmentImages, TestEnvironment
+from evalpipe_tests.needed import unavailable
 from evalpipe_tests.pipeline.demos import demo
 from evalpipe_tests.pipeline.stations import begun, copied, finished, frozen, mined
 
@@ -53,13 +55,6 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def unavailable(reason: str) -> NoReturn:
-    """Skip, or fail where Docker is required; `.ci/engine start` provides what is missing."""
-    if os.environ.get("EVALPIPE_REQUIRE_DOCKER") == "1":
-        pytest.fail(f"EVALPIPE_REQUIRE_DOCKER=1, and {reason}", pytrace=False)
-    pytest.skip(reason)
-
-
 @pytest.fixture(scope="session")
 def docker_sandbox() -> Iterator[DockerSandbox]:
     """A Docker sandbox of this test session's own instance; what a test leaves behind is removed at the
@@ -84,6 +79,20 @@ def base_image(docker_sandbox: DockerSandbox) -> str:
         if wanted in (image.id, *image.tags):
             return str(image.id)
     unavailable(f"{_NO_IMAGE} {_BASE_IMAGE}")
+
+
+@pytest.fixture(scope="session")
+def environment_images(docker_sandbox: DockerSandbox, base_image: str) -> EnvironmentImages:
+    """Finds or builds the images of environments."""
+    return EnvironmentImages(docker_sandbox, base_image)
+
+
+@pytest.fixture(scope="session")
+def built_image(environment_images: EnvironmentImages) -> str:
+    """The id of an image like the base, and built by evalpipe as those of nearly all tasks are: boxes of it cost the
+    engine fewer requests.
+    """
+    return environment_images.image(TestEnvironment(recipe=Recipe("plain", 2, ("true",))))
 
 
 @pytest.fixture

@@ -72,8 +72,8 @@ def process_place(tmp_path: Path, process_sandbox: ProcessSandbox) -> Place:
 
 
 @pytest.fixture
-def docker_place(tmp_path: Path, docker_sandbox: DockerSandbox, base_image: str) -> Place:
-    return Place(docker_sandbox, base_image, *_builder(tmp_path))
+def docker_place(tmp_path: Path, docker_sandbox: DockerSandbox, built_image: str) -> Place:
+    return Place(docker_sandbox, built_image, *_builder(tmp_path))
 
 
 @pytest.fixture(params=["process", pytest.param("docker", marks=pytest.mark.docker)])

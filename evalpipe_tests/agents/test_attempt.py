@@ -274,10 +274,10 @@ USER 1000
 
 
 @pytest.mark.docker
-def test_what_an_image_lays_is_there_for_the_agent_and_is_nobodys_work(docker_place: Place) -> None:
+def test_what_an_image_lays_is_there_for_the_agent_and_is_nobodys_work(docker_place: Place, base_image: str) -> None:
     sandbox = docker_place.sandbox
     assert isinstance(sandbox, DockerSandbox)
-    sandbox.client.images.get(docker_place.image).tag("evalpipe-test/laid", "base")
+    sandbox.client.images.get(base_image).tag("evalpipe-test/laid", "base")
     context = io.BytesIO(b"FROM evalpipe-test/laid:base\n" + INSTALLED)
     docker_place.image = str(sandbox.client.images.build(fileobj=context, rm=True)[0].id)
     script = (

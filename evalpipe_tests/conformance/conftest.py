@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalpipe.sandbox import DockerSandbox, ProcessSandbox
-from evalpipe_tests.conformance.environments import EnvironmentImages
+from evalpipe.sandbox import ProcessSandbox
 from evalpipe_tests.conformance.suites import Place
 from evalpipe_tests.runners.environment import bare_pytest
 
@@ -13,12 +12,6 @@ from evalpipe_tests.runners.environment import bare_pytest
 @pytest.fixture(scope="module", params=[pytest.param("docker", marks=pytest.mark.docker), "process"])
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Place:
     if request.param == "docker":
-        return Place(request.getfixturevalue("docker_sandbox"), request.getfixturevalue("base_image"))
+        return Place(request.getfixturevalue("docker_sandbox"), request.getfixturevalue("built_image"))
     environment = bare_pytest(tmp_path_factory.mktemp("environment"))
     return Place(ProcessSandbox("test", tmp_path_factory.mktemp("boxes")), environment)
-
-
-@pytest.fixture(scope="session")
-def environment_images(docker_sandbox: DockerSandbox, base_image: str) -> EnvironmentImages:
-    """Finds or builds the images of the runners' rows."""
-    return EnvironmentImages(docker_sandbox, base_image)

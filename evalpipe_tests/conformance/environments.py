@@ -20,7 +20,7 @@ from evalpipe.environments import DockerEnvironmentBuilder, Project, Recipe, Rec
 from evalpipe.environments.build import BuildStatus
 from evalpipe.environments.settings import Network, build_settings
 from evalpipe.sandbox import REGULAR, DockerSandbox, FileEntry
-from evalpipe_tests.conftest import unavailable
+from evalpipe_tests.needed import unavailable
 
 INSTANCE = "conformance"
 

@@ -120,7 +120,7 @@ def grader(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     parent, commit = builder.commit(PARENT), builder.commit(CHANGE)
     if request.param == "docker":
         sandbox: Sandbox = request.getfixturevalue("docker_sandbox")
-        image = str(request.getfixturevalue("base_image"))
+        image = str(request.getfixturevalue("built_image"))
     else:
         sandbox, image = ProcessSandbox("test", folder / "state"), bare_pytest(folder / "environment")
     task = task_record(

@@ -228,7 +228,7 @@ def fragile(request: pytest.FixtureRequest, tmp_path: Path, environment: Path) -
         return TestBench(root, environment)
     bench = DockerBench(root, environment)
     bench.docker = request.getfixturevalue("docker_sandbox")
-    bench.image = request.getfixturevalue("base_image")
+    bench.image = request.getfixturevalue("built_image")
     return bench
 
 

@@ -4,9 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from evalpipe.environments import Recipe
 from evalpipe.sandbox import DockerSandbox
-from evalpipe_tests.conformance.environments import EnvironmentImages, TestEnvironment
 from evalpipe_tests.conformance.sandboxes.places import KINDS, Place, place_of
 
 
@@ -17,6 +15,6 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 
 
 @pytest.fixture(scope="module")
-def built_place(docker_sandbox: DockerSandbox, environment_images: EnvironmentImages) -> Place:
+def built_place(docker_sandbox: DockerSandbox, built_image: str) -> Place:
     """An image that evalpipe built."""
-    return Place(docker_sandbox, environment_images.image(TestEnvironment(recipe=Recipe("plain", 2, ("true",)))))
+    return Place(docker_sandbox, built_image)

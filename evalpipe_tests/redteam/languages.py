@@ -11,7 +11,7 @@ from evalpipe.runners.go import GoRunner
 from evalpipe.runners.node import NodeRunner
 from evalpipe_tests.conformance.environments import TestEnvironment
 from evalpipe_tests.conformance.rows.of_go import ROW as GO_ROW
-from evalpipe_tests.redteam.cheats import EDITED, Agent, cheat, honest, residual
+from evalpipe_tests.redteam.agent import EDITED, Agent, cheat, honest, residual
 from evalpipe_tests.redteam.shop import Project, writes
 
 

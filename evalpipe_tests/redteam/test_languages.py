@@ -9,7 +9,7 @@ import pytest
 
 from evalpipe.sandbox import DockerSandbox
 from evalpipe_tests.conformance.environments import EnvironmentImages
-from evalpipe_tests.redteam.cheats import End
+from evalpipe_tests.redteam.agent import End
 from evalpipe_tests.redteam.languages import LANGUAGES
 from evalpipe_tests.redteam.shop import Court, Trial
 from evalpipe_tests.redteam.tools import TOOLS

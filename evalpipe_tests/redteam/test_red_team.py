@@ -11,7 +11,8 @@ import pytest
 from evalpipe.agents import AttemptOutcome
 from evalpipe.grading import Verdict
 from evalpipe.sandbox import DockerSandbox
-from evalpipe_tests.redteam.cheats import AGENTS, End
+from evalpipe_tests.redteam.agent import End
+from evalpipe_tests.redteam.cheats import AGENTS
 from evalpipe_tests.redteam.conftest import SECRET
 from evalpipe_tests.redteam.shop import Court, Trial
 

@@ -14,7 +14,7 @@ from evalpipe.runners.vitest import VitestRunner
 from evalpipe_tests.conformance.rows.javascript import ENVIRONMENT, PACKAGE
 from evalpipe_tests.conformance.rows.of_maven import ROW as MAVEN_ROW
 from evalpipe_tests.conformance.rows.of_maven import module, parent
-from evalpipe_tests.redteam.cheats import EDITED, RUNNER, Agent, cheat, honest, residual
+from evalpipe_tests.redteam.agent import EDITED, RUNNER, Agent, cheat, honest, residual
 from evalpipe_tests.redteam.languages import EXIT, OUTPUT, Team, appends, replaces
 from evalpipe_tests.redteam.shop import Project, writes
 

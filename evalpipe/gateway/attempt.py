@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -17,6 +17,8 @@ from evalpipe.gateway.usage import ReplyFacts, TokenUsage
 from evalpipe.gateway.wire import Route
 
 _DETAIL_CHARS = 500
+_LEFT_BEFORE_A_WHOLE = 3
+"""Calls that an agent may break off before a whole one tells what a call uses: as often clients try again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +26,8 @@ class Caps:
     """The most an attempt may use; None is no limit.
 
     A call is refused when what is used has reached a cap, so tokens and cost may pass it by what the calls under way
-    use. `calls` counts those that succeed, and those that the agent broke off, which may have been paid for: a retry
-    after a fault of the provider is no turn.
+    use. Calls that the agent broke off may have been paid for, and count: as one, and as much as the largest whole one.
+    A retry after a fault of the provider is no turn.
     """
 
     calls: int | None = None
@@ -63,7 +65,6 @@ class AttemptState:
     last_traffic: float = field(default_factory=time.monotonic)
     _calls: dict[int, Call] = field(default_factory=dict)
     _open: int = 0
-    _used: TokenUsage = field(default_factory=TokenUsage)
     _turns: int = 0
 
     def refusal(self, route: Route) -> tuple[CallResult, str] | None:
@@ -74,17 +75,16 @@ class AttemptState:
         if caps.calls is not None and self._turns + self._open >= caps.calls:
             return CallResult.REFUSED_CALLS, f"this attempt has used its {caps.calls} model calls"
         if caps.tokens is not None:
-            if any(call.result is CallResult.OK and call.usage is None for call in self._generating()):
-                return CallResult.REFUSED_TOKENS, "the provider does not report tokens, and this attempt has a limit"
-            if self._used.total >= caps.tokens:
+            tokens = _used(self._generating(), lambda call: None if call.usage is None else Decimal(call.usage.total))
+            if tokens is None:
+                return CallResult.REFUSED_TOKENS, "the tokens of this attempt are not known, and it has a limit"
+            if tokens >= caps.tokens:
                 return CallResult.REFUSED_TOKENS, f"this attempt has used its {caps.tokens} tokens"
         if caps.cost_usd is not None:
-            if any(
-                call.cost_usd is None and (call.result is CallResult.OK or call.usage) for call in self._generating()
-            ):
-                return CallResult.REFUSED_COST, "the cost of this attempt is no longer known, and it has a limit"
-            spent = sum((call.cost_usd for call in self._generating() if call.cost_usd is not None), Decimal(0))
-            if spent >= caps.cost_usd:
+            cost = _used(self._generating(), lambda call: call.cost_usd)
+            if cost is None:
+                return CallResult.REFUSED_COST, "the cost of this attempt is not known, and it has a limit"
+            if cost >= caps.cost_usd:
                 return CallResult.REFUSED_COST, f"this attempt has used its {caps.cost_usd} US dollars"
         return None
 
@@ -108,7 +108,6 @@ class AttemptState:
         cost = None
         if usage is not None:
             cost = cost_usd(self.provider.price_list, model, usage, datetime.fromtimestamp(call.started, UTC))
-            self._used += usage
         self.places.report(result)
         self._open -= call.generates
         self._turns += call.generates and result in (CallResult.OK, CallResult.AGENT_LEFT)
@@ -165,6 +164,29 @@ class AttemptState:
 
     def _redacted(self, text: str) -> str:
         return _without(text, self.secrets)
+
+
+def _used(calls: Iterable[Call], amount: Callable[[Call], Decimal | None]) -> Decimal | None:
+    """The sum of an `amount` over calls that have ended; None when it cannot be told.
+
+    One that the agent broke off counts as the largest whole one, or it could be had for nothing: its report comes last.
+    """
+    whole: list[Decimal] = []
+    left: list[Decimal] = []
+    other = Decimal(0)
+    for call in calls:
+        told = amount(call)
+        if told is None and (call.result is CallResult.OK or call.usage is not None):
+            return None
+        if call.result is CallResult.OK:
+            whole.append(told or Decimal(0))
+        elif call.result is CallResult.AGENT_LEFT:
+            left.append(told or Decimal(0))
+        else:
+            other += told or Decimal(0)
+    if not whole and len(left) >= _LEFT_BEFORE_A_WHOLE:
+        return None
+    return sum(whole, other) + sum(max([told, *whole]) for told in left)
 
 
 def _without(text: str, values: Iterable[str]) -> str:

@@ -3,6 +3,7 @@
 import http.client
 import json
 import socket
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,3 +108,18 @@ def ask(
             return Answer(reply.status, dict(reply.headers), b"", cut=True)
     finally:
         connection.close()
+
+
+def leave_with(attempt: OpenAttempt, last: bytes) -> None:
+    """Ask in Anthropic's form for a stream, and break the connection off with the line that has `last`."""
+    connection = UnixConnection(attempt.socket)
+    body = json.dumps({"model": MODELS[WireForm.ANTHROPIC_MESSAGES], "stream": True})
+    connection.request("POST", "/v1/messages", body, {"x-api-key": attempt.key})
+    reply = connection.getresponse()
+    while last not in (line := reply.readline()):
+        assert line, f"the reply ended before {last!r}"
+    reply.close()
+    connection.close()
+    deadline = time.monotonic() + 10
+    while attempt.progress().in_flight and time.monotonic() < deadline:
+        time.sleep(0.01)

@@ -1,14 +1,13 @@
 """A call through the gateway: the agent gets the provider's bytes, and the evidence says what it was."""
 
 import tempfile
-import time
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from evalpipe.gateway import CallResult, Caps, Gateway, TokenUsage, WireForm, read_calls
-from evalpipe_tests.gateway.asking import FORMS, MODELS, REAL_KEY, UnixConnection, ask, provider
+from evalpipe_tests.gateway.asking import FORMS, MODELS, REAL_KEY, ask, leave_with, provider
 from evalpipe_tests.model_replies import Fail, Say, Use
 from evalpipe_tests.model_server import Drop, ModelServer, Silence, Step
 
@@ -120,16 +119,7 @@ def test_who_leaves_with_the_last_event_has_had_a_whole_reply(step: Step, last: 
     form = WireForm.ANTHROPIC_MESSAGES
     with ModelServer([step]) as server, Gateway([provider(server.url, form)]) as gateway:
         attempt = gateway.open_attempt("a", "test", caps=Caps(calls=1))
-        connection = UnixConnection(attempt.socket)
-        connection.request("POST", "/v1/messages", b'{"stream": true}', {"x-api-key": attempt.key})
-        reply = connection.getresponse()
-        while last not in reply.readline():
-            pass
-        reply.close()
-        connection.close()
-        deadline = time.monotonic() + 10
-        while attempt.progress().in_flight and time.monotonic() < deadline:
-            time.sleep(0.01)
+        leave_with(attempt, last)
         assert ask(attempt, form).status == 400  # Either way it was a turn, which may have been paid for.
         call, refused = attempt.close().calls
     assert (call.result, call.status) == (result, 200)

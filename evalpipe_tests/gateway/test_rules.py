@@ -6,9 +6,18 @@ from pathlib import Path
 import pytest
 
 from evalpipe.gateway import CallResult, Caps, Gateway, OpenAttempt, Provider, ProviderError, WireForm
-from evalpipe_tests.gateway.asking import FORMS, KEY_VARIABLE, MODELS, REAL_KEY, UnixConnection, ask, provider
+from evalpipe_tests.gateway.asking import (
+    FORMS,
+    KEY_VARIABLE,
+    MODELS,
+    REAL_KEY,
+    UnixConnection,
+    ask,
+    leave_with,
+    provider,
+)
 from evalpipe_tests.model_replies import Fail, Say
-from evalpipe_tests.model_server import Drop, ModelServer, Step
+from evalpipe_tests.model_server import Drop, ModelServer, Silence, Step
 
 ANTHROPIC = WireForm.ANTHROPIC_MESSAGES
 
@@ -136,6 +145,34 @@ def test_a_provider_that_reports_nothing_cannot_pass_below_a_cap(caps: Caps, res
         attempt = gateway.open_attempt("a", "test", caps=caps)
         assert _use_up(attempt, ANTHROPIC, 3) == [200, 400, 400]
         assert attempt.close().cap_reached is result
+
+
+@pytest.mark.parametrize(
+    # Told are 107 tokens and 0.00033 dollars of the whole call, 101 and 0.00024 of the others.
+    "caps",
+    [Caps(tokens=315), Caps(cost_usd=Decimal("0.0009"))],
+    ids=["tokens", "cost"],
+)
+def test_calls_that_the_agent_breaks_off_before_their_report_are_not_had_for_nothing(caps: Caps) -> None:
+    steps: list[Step] = [Say(), *[Silence(mid_stream=True)] * 2, Say()]
+    with ModelServer(steps) as server, Gateway([provider(server.url, ANTHROPIC)]) as gateway:
+        attempt = gateway.open_attempt("a", "test", model=MODELS[ANTHROPIC], caps=caps)
+        assert ask(attempt, ANTHROPIC).status == 200
+        for _ in range(2):
+            leave_with(attempt, b"message_start")
+        assert ask(attempt, ANTHROPIC).status == 400
+        results = [call.result for call in attempt.close().calls]
+    assert results[:3] == [CallResult.OK, CallResult.AGENT_LEFT, CallResult.AGENT_LEFT]
+    assert results[3] in (CallResult.REFUSED_TOKENS, CallResult.REFUSED_COST)
+
+
+def test_an_agent_that_never_waits_for_a_report_is_stopped_where_there_is_a_limit() -> None:
+    with ModelServer([Silence(mid_stream=True)] * 4) as server, Gateway([provider(server.url, ANTHROPIC)]) as gateway:
+        attempt = gateway.open_attempt("a", "test", model=MODELS[ANTHROPIC], caps=Caps(tokens=10**6))
+        for _ in range(3):
+            leave_with(attempt, b"message_start")
+        assert ask(attempt, ANTHROPIC).document["error"]["message"].endswith("are not known, and it has a limit")
+        assert len(server.seen) == 3
 
 
 def test_a_limit_of_cost_needs_a_price_before_anything_is_paid() -> None:

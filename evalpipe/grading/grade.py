@@ -55,6 +55,11 @@ def verdict_key(task_sha256: str, patch_sha256: str, image_digest: str, sandbox:
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
+def _files_of_tests(task: Task) -> set[bytes]:
+    """The files in which expected tests stand, where a runner's ids begin with them."""
+    return {test.partition("::")[0].encode(errors="replace") for test in (*task.fail_to_pass, *task.pass_to_pass)}
+
+
 def grade(
     sandbox: Sandbox,
     environment: str,
@@ -74,7 +79,15 @@ def grade(
         rules = PathRules(globs.tests, globs.source, globs.generated)
         try:
             base = instance_tree(scratch, task.parent, hidden_paths(task))
-            graded = graded_tree(scratch, base, task.commit, patch, rules, task.runner.arguments)
+            graded = graded_tree(
+                scratch,
+                base,
+                task.commit,
+                patch,
+                rules,
+                arguments=task.runner.arguments,
+                files_of_tests=_files_of_tests(task),
+            )
         except PatchRefused as refused:
             judgement = Judgement(_REFUSALS[refused.refusal], str(refused))
             return Grading(judgement, (), time.monotonic() - started)

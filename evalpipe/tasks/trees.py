@@ -60,14 +60,21 @@ def instance_tree(scratch: ScratchObjects, parent: str, hidden_tests: Collection
 
 
 def graded_tree(
-    scratch: ScratchObjects, base: str, commit: str, patch: bytes, rules: PathRules, arguments: Sequence[str] = ()
+    scratch: ScratchObjects,
+    base: str,
+    commit: str,
+    patch: bytes,
+    rules: PathRules,
+    *,
+    arguments: Sequence[str] = (),
+    files_of_tests: Collection[bytes] = (),
 ) -> GradedTree:
     """The tree in which an attempt is graded: product files from `patch`, the rest from the reference change.
 
     `patch` is a diff against `base`, the tree that the agent started from; `commit` is the reference change. Whatever
     can steer a test run (test files, their configuration, conftest modules, what these and the `arguments` of the test
-    command name) comes from `commit`, and what the patch did to it is named in `ignored_paths`. Raises PatchRefused,
-    and then nothing of the patch was used.
+    command name) comes from `commit`, and what the patch did to it is named in `ignored_paths`. So do `files_of_tests`,
+    in which expected tests stand, unless they are sources. Raises PatchRefused, and then nothing of the patch was used.
     """
     if len(patch) > PATCH_BYTES:
         raise PatchRefused(PatchRefusal.TOO_LARGE, f"the patch has {len(patch)} bytes, the limit is {PATCH_BYTES}")
@@ -83,6 +90,8 @@ def graded_tree(
         raise PatchRefused(PatchRefusal.UNSAFE, "; ".join(str(violation) for violation in violations[:5]))
     touched = {path for path in {*original, *applied} if applied.get(path) != original.get(path)}
     tests = {path for path in {*original, *applied, *reference} if is_trusted(rules, path)}
+    # Examples and documents may be run as tests.
+    tests |= {path for path in files_of_tests if rules.kind_of(path) is not FileKind.source}
     tests |= _steering(scratch, original, reference, touched - tests, tests & reference.keys(), arguments)
     trusted = {path: entry for path, entry in reference.items() if path in tests}
     folders = {folder for path in trusted for folder in folders_above(path)}

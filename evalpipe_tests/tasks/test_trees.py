@@ -149,6 +149,20 @@ def test_tests_are_neither_moved_nor_replaced_by_headers(
     assert set(found) == ignored
 
 
+def test_documents_and_examples_that_have_tests_come_from_the_reference(tmp_path: Path) -> None:
+    builder = Builder(tmp_path / "source.git")
+    files: dict[bytes, File] = {b"examples/test_a.py": b"old\n", b"docs/a.rst": b"old\n", b"src/a.py": b"old\n"}
+    parent = builder.commit(files)
+    commit = builder.commit({b"docs/a.rst": b"new\n"})
+    other = builder.commit(dict.fromkeys(files, b"agent\n"), parents=[parent], branch=None)
+    with ScratchObjects(Repository(builder.path)) as scratch:
+        patch = scratch.diff(parent, other)
+        graded = graded_tree(scratch, parent, commit, patch, RULES, files_of_tests={*files, b"gone.py"})
+        found = {file.path: file.data for file in read_files(scratch, scratch.read_tree(graded.tree))}
+    assert found == {b"examples/test_a.py": b"old\n", b"docs/a.rst": b"new\n", b"src/a.py": b"agent\n"}
+    assert graded.ignored_paths == (b"docs/a.rst", b"examples/test_a.py")
+
+
 def test_every_kind_of_product_change_counts(change: Change) -> None:
     patch = change.patch({b"src/clock.py": None, b"src/new.py": b"1\n", b"data.bin": bytes(range(256))})
     contents, ignored = change.graded(patch)

@@ -1,4 +1,7 @@
-"""The workspace of the demo, run to its end: made once in a session, because it takes minutes."""
+"""The workspace of the demo, run to its end: made once in a session, because it takes minutes.
+
+With EVALPIPE_TEST_DEMO=FOLDER it is a workspace that `make demo` has run in, in whatever sandbox that was.
+"""
 
 import os
 import shutil
@@ -10,7 +13,6 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from evalpipe.sandbox import docker_available
 from evalpipe_tests.made_once import made_once
 from evalpipe_tests.pipeline.workspaces import Finished, TinyWorkspace
 
@@ -34,22 +36,23 @@ class Demo:
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    """In Docker where an engine answers, and in the process sandbox elsewhere, as `make demo` does it."""
-    return made_once(tmp_path_factory, "demo", _make)
+    """In the process sandbox, where it takes less of the machine than in containers."""
+    if folder := os.environ.get("EVALPIPE_TEST_DEMO"):
+        bases = {name: value for name, value in os.environ.items() if name.startswith("EVALPIPE_BASE_IMAGE")}
+        return _run_twice(TinyWorkspace(Path(folder).resolve(), bases))
+    return made_once(tmp_path_factory, "demo", lambda empty: _run_twice(_laid(empty / "workspace")))
 
 
-def _make(folder: Path) -> Demo:
-    root = folder / "workspace"
+def _laid(root: Path) -> TinyWorkspace:
     root.mkdir()
     for name in ("workspace.yaml", "dagster.yaml"):
         shutil.copy(TOP / name, root)
     for name in ("repos", "agents", "sweeps", "demo"):
         shutil.copytree(TOP / "data" / name, root / "data" / name)
-    in_docker = os.environ.get("EVALPIPE_REQUIRE_DOCKER") == "1" or docker_available()
-    variables = {"EVALPIPE_SANDBOX": "docker" if in_docker else "process"}
-    if base := os.environ.get("EVALPIPE_BASE_IMAGE"):
-        variables["EVALPIPE_BASE_IMAGE"] = base
-    tiny = TinyWorkspace(root.resolve(), variables)
+    return TinyWorkspace.at(root.resolve())
+
+
+def _run_twice(tiny: TinyWorkspace) -> Demo:
     first = tiny.run("demo", timeout_s=1000)
     before = _contents(tiny.lake)
     started = time.monotonic()

@@ -1,6 +1,6 @@
 """The demo from its text to its report: held to data/demo/expected.json and expected_agents.json.
 
-In Docker where an engine answers, and in the process sandbox elsewhere, as `make demo` does it.
+In the process sandbox, and of CI's own demo, which runs in Docker; see `demos`.
 """
 
 from pathlib import Path

@@ -198,7 +198,7 @@ def _by_history(change: Change, files: ChangedFiles) -> Decision | None:
     if is_update_title(title):
         return Decision(MiningReason.dependency_only, title)
     for commit in change.all_commits:
-        folder = subtree_folder(commit.message)
+        folder = subtree_folder(commit.message) if "git-subtree-dir" in commit.message else None
         if folder is not None and files.are_all_in(folder):
             return Decision(MiningReason.generated_only, f"git subtree in {folder.decode()}")
     return None

@@ -296,7 +296,7 @@ def may_pick(message: str) -> bool:
 
 def subtree_folder(message: str) -> bytes | None:
     """The folder in which `git subtree` keeps another project's files, as its commits say."""
-    found = _SUBTREE.search(message) if "git-subtree-dir" in message else None
+    found = _SUBTREE.search(message)
     return None if found is None else found[1].strip("/").encode()
 
 

@@ -151,7 +151,9 @@ def _link_of(found: re.Match[str], place: LinkPlace, strength: LinkStrength, rep
 @lru_cache(maxsize=64)
 def _references(jira_projects: tuple[str, ...]) -> re.Pattern[str]:
     names = "|".join(map(re.escape, jira_projects)) or "(?!)"
-    return re.compile(rf"(?:{_REFERENCE}|(?<![\w-])(?:https?://\S+/browse/)?(?P<jira>(?:{names})-{_NUMBER})\b)")
+    return re.compile(
+        rf"(?:{_REFERENCE}|(?<![\w-])(?:https?://[\w.:-]+/(?:[\w.-]+/)?browse/)?(?P<jira>(?:{names})-{_NUMBER})\b)"
+    )
 
 
 def strongest(links: Sequence[IssueLink]) -> tuple[IssueLink, ...]:

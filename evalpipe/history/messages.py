@@ -31,7 +31,7 @@ _NUMBER_AT_END: Final = re.compile(r"\((?:#|GH-|(?:[\w.][\w./-]*)?!)\d+\)\s*\Z")
 # Gitea's and Forgejo's, and Gerrit's.
 _TITLE_IN_MERGE: Final = re.compile(r"Merge (?:pull request '(.*)' \([#!]\d+\) from |\"(.*)\"(?: into \S+)?\Z)")
 # bors puts number, reviewer and author around it.
-_TITLE_OF_BORS: Final = re.compile(r"\d+: (.*) r=\S+ a=\S+\Z")
+_TITLE_OF_BORS: Final = re.compile(r"\A\d+: (.*) r=\S+ a=\S+\Z")
 # What git lists when a merge had to be finished by hand.
 _CONFLICTS: Final = re.compile(r"(?m)^(?:# )?Conflicts:[ \t\r]*\n(?:#?[ \t].*(?:\n|\Z))*")
 

@@ -29,6 +29,7 @@ from evalpipe.history.pull_requests import pull_request_of
         ("Repair (team/clock!12)", "Repair"),
         ("Merge pull request 'Repair it' (!12) from fix into main", "Repair it"),
         ("Merge #12\n\n12: Repair it r=grace a=ada\n\nlong", "Repair it"),
+        ("Merge branch 'x'\n\nAsk at 12: Repair r=grace a=ada", "Ask at 12: Repair r=grace a=ada"),
         ("Rollup merge of #12 - ada:fix, r=grace\n\nRepair", "Repair"),
         ("Merge pull request #12 from ada/fix\n\nAutomatic merge from submit-queue (batch 1, 2)\n\nRepair", "Repair"),
         ("Merge pull request #12 in TEAM/clock from fix to main\n\n* commit '0a1b':\n  Repair\n  More", "Repair"),

@@ -3,18 +3,22 @@
 import hashlib
 import json
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
 from evalpipe.grading.verdict import Judgement, Verdict, judge_report
 from evalpipe.history import PathRules, Repository, ScratchObjects
 from evalpipe.runners import Runner, SuiteRequest
+from evalpipe.runners.plan import REPOSITORY_FOLDER
 from evalpipe.runners.suite import run_suite
-from evalpipe.sandbox import FileEntry, Limits, Sandbox
+from evalpipe.sandbox import DIRECTORY, Box, FileEntry, Limits, Sandbox
 from evalpipe.tasks import PatchRefusal, PatchRefused, Task, graded_tree, hidden_paths, instance_tree, read_files
 
 GRADER_VERSION = "3"
 """Part of the key of every cached verdict: raise it when the same patch may get another verdict."""
+
+STYLE_OUTPUT_CHARACTERS = 2_000
 
 _REFUSALS = {
     PatchRefusal.TOO_LARGE: Verdict.PATCH_REJECTED,
@@ -24,12 +28,24 @@ _REFUSALS = {
 
 
 @dataclass(frozen=True, slots=True)
+class StyleCheck:
+    """Whether a task's style command was content with the graded tree, and the end of what it said."""
+
+    clean: bool
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
 class Grading:
-    """A judgement with what a reader needs to trust it: ignored paths and the seconds it took."""
+    """A judgement with what a reader needs to trust it: ignored paths and the seconds it took.
+
+    `style` is no part of the judgement; None where the task asks for none, or the patch could not be tested.
+    """
 
     judgement: Judgement
     ignored_paths: tuple[bytes, ...]
     seconds: float
+    style: StyleCheck | None = None
 
 
 def limits_of(task: Task) -> Limits:
@@ -92,8 +108,22 @@ def grade(
             judgement = Judgement(_REFUSALS[refused.refusal], str(refused))
             return Grading(judgement, (), time.monotonic() - started)
         files = read_files(scratch, scratch.read_tree(graded.tree))
+        entries = [FileEntry(file.path, file.mode, file.data) for file in files]
         with sandbox.open(environment, limits_of(task), labels) as box:
-            entries = (FileEntry(file.path, file.mode, file.data) for file in files)
             run = run_suite(box, runner, entries, suite_of(task), preparation=task.runner.prepare)
     judgement = judge_report(task.fail_to_pass, task.pass_to_pass, run.report)
-    return Grading(judgement, graded.ignored_paths, time.monotonic() - started)
+    style = None
+    if task.style is not None:
+        # A box of its own: what the tests leave in theirs is nobody's style.
+        with sandbox.open(environment, limits_of(task), labels) as box:
+            style = _check_style(box, task.style, entries)
+    return Grading(judgement, graded.ignored_paths, time.monotonic() - started, style)
+
+
+def _check_style(box: Box, command: str, tree: Iterable[FileEntry]) -> StyleCheck:
+    folder = REPOSITORY_FOLDER.encode()
+    box.put([FileEntry(folder, DIRECTORY)])
+    box.put(FileEntry(folder + b"/" + entry.path, entry.mode, entry.data) for entry in tree)
+    outcome = box.run(("/bin/sh", "-c", command), env={}, cwd=f"{box.root}/{REPOSITORY_FOLDER}")
+    said = (outcome.stdout + outcome.stderr).decode(errors="replace")[-STYLE_OUTPUT_CHARACTERS:]
+    return StyleCheck(outcome.exit_code == 0 and not outcome.timed_out, said)

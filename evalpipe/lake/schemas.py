@@ -150,6 +150,9 @@ _GRADING = [
     _required("ignored_paths", pa.list_(pa.binary())),
     _required("grading_seconds", pa.float64()),
     _required("graded_at", _TIME),
+    # Optional, because older files do not have them, and few teams ask.
+    pa.field("style_clean", pa.bool_()),
+    pa.field("style_output", pa.string()),
 ]
 
 CALIBRATION = pa.schema(

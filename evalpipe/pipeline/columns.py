@@ -125,6 +125,8 @@ DESCRIPTIONS = {
     "source_files": "files of the change that are source",
     "started_at": "when it began",
     "status": "built, or why not",
+    "style_clean": "whether the task's style command was content with the graded tree; no part of the verdict",
+    "style_output": "the end of what the style command said",
     "subject": "first line of the commit's message",
     "suite": "whole, or affected where only some test files ran",
     "suite_files": "test files that ran; null for the whole suite",

@@ -148,6 +148,7 @@ def _redacted_rows(graded: pa.Table, names: Mapping[str, str], patch_names: Mapp
         "detail": [""] * graded.num_rows,
         "attempt_id": [""] * graded.num_rows,
         "unmet_tests": [[]] * graded.num_rows,
+        "style_output": [None] * graded.num_rows,
         "patch_sha256": [patch_names.get(str(digest)) for digest in graded["patch_sha256"].to_pylist()],
         "transcript_sha256": [None] * graded.num_rows,
         # How many attempts edited tests, and what kind of sign was seen, tells nothing of the code.

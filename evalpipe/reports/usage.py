@@ -48,6 +48,7 @@ class UsageRow:
     `measures` are keyed by MEASURES. `lines` is lines changed (added and removed) over the reference change's, a ratio.
     `mean_cost`, and `cost_per_resolved`, the cost of all attempts over the resolved ones, are None unless the cost of
     every attempt is known. `edited_tests`: attempts whose edits of test files were left out of the grading.
+    `style_checked` are patches that a task's style command looked at, `style_clean` those with which it was content.
     """
 
     agent: str
@@ -59,6 +60,8 @@ class UsageRow:
     mean_cost: MeanCost | None
     cost_per_resolved: float | None
     edited_tests: int
+    style_checked: int
+    style_clean: int
 
 
 def usage_rows(results: SweepResults, samples: Samples) -> tuple[UsageRow, ...]:
@@ -71,8 +74,8 @@ def measured(results: SweepResults, samples: Samples) -> pa.Table:
     """Return the attempts that count, with MEASURES; `tokens` of input and output together, `lines` over the
     reference's, `edited` whether tests were."""
     chosen = samples.chosen
-    names = ["agent", "prompt_mode", "task_id", "resolved", "attempt_seconds", "model_calls", "input_tokens"]
-    table = chosen.select([*names, "cached_input_tokens", "output_tokens"])
+    names = ["agent", "prompt_mode", "task_id", "resolved", "style_clean", "attempt_seconds", "model_calls"]
+    table = chosen.select([*names, "input_tokens", "cached_input_tokens", "output_tokens"])
     # What is no number was not measured.
     dollars = pc.if_else(pc.is_finite(chosen["cost_usd"]), chosen["cost_usd"], pa.scalar(None, pa.float64()))
     table = table.append_column("cost", pc.multiply(dollars, pa.scalar(results.prices.usd_rate)))
@@ -107,6 +110,8 @@ def _row(table: pa.Table, samples: Samples, agent: str, mode: str) -> UsageRow:
         mean_cost=_mean_cost(rows) if complete else None,
         cost_per_resolved=cost.total / resolved if cost and complete and resolved else None,
         edited_tests=pc.sum(rows["edited"], min_count=0).as_py(),
+        style_checked=pc.count(rows["style_clean"]).as_py(),
+        style_clean=pc.sum(rows["style_clean"], min_count=0).as_py(),
     )
 
 
@@ -145,6 +150,7 @@ def usage_table(rows: tuple[UsageRow, ...], prices: Prices) -> TextTable:
         "output tokens",
         "lines / reference's",
         "edited tests",
+        "style clean",
     )
     table = TextTable(header, tuple(_cells(row) for row in rows), numeric=frozenset(range(2, len(header))))
     unknown = [name for name, *column in zip(header, *table.rows, strict=True) if set(column) == {NOT_MEASURED}]
@@ -182,6 +188,7 @@ def _cells(row: UsageRow) -> tuple[str, ...]:
         *amounts,
         _quartiles(row.lines, wording.amount),
         str(row.edited_tests),
+        f"{row.style_clean}/{row.style_checked}" if row.style_checked else NOT_MEASURED,
     )
 
 

@@ -142,6 +142,8 @@ def _grade(grade: Row | None) -> Iterator[str]:
     for unmet in grade["unmet_tests"] or ():
         yield f"  {unmet['expected_in']} {unmet['test_id']}: {unmet['outcome']}"
     yield from (f"  {_plain(reason.encode())}" for reason in grade["integrity_reasons"] or ())
+    if grade["style_clean"] is not None:
+        yield "style: clean" if grade["style_clean"] else f"style: not clean\n{_plain(grade['style_output'].encode())}"
 
 
 def _plain(data: bytes) -> str:

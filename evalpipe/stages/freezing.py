@@ -231,6 +231,7 @@ def _task(
         hidden_tests=tuple(map(quote_from_bytes, change.hidden.paths)),
         hidden_tests_before=change.hidden.earlier_versions,
         suite_files=_suite_files(validated),
+        style=config.style,
     )
     return TaskWithPatches(task, change.gold, change.test)
 

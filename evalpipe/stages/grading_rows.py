@@ -23,6 +23,8 @@ GRADING_COLUMNS = (
     "ignored_paths",
     "grading_seconds",
     "graded_at",
+    "style_clean",
+    "style_output",
 )
 
 
@@ -106,4 +108,6 @@ def grading_row(task: Task, grading: Grading, now: dt.datetime) -> dict[str, Any
         "ignored_paths": list(grading.ignored_paths),
         "grading_seconds": grading.seconds,
         "graded_at": now,
+        "style_clean": None if grading.style is None else grading.style.clean,
+        "style_output": None if grading.style is None else grading.style.output,
     }

@@ -132,7 +132,8 @@ class Task(_Record):
     `hidden_tests`: files that the parent has and an agent does not get, because a fail-to-pass test is in them in some
     form; `hidden_tests_before`: the blobs of the history before it that have such a test too. `interface_named`: the
     tests of `fail_to_pass` do not even compile or import before the change, and the problem text has every name that
-    they miss. `suite_files`: the test files that validation ran and grading runs; None for the whole suite.
+    they miss. `suite_files`: the test files that validation ran and grading runs; None for the whole suite. `style`:
+    the command that says whether style and lint are in order, for a column beside the verdict.
     """
 
     schema_version: Literal[1] = 1
@@ -164,6 +165,7 @@ class Task(_Record):
     hidden_tests: tuple[str, ...] = _added(())
     hidden_tests_before: tuple[str, ...] = _added(())
     suite_files: tuple[str, ...] | None = _added(None)
+    style: str | None = _added(None)
 
 
 class TaskSetEntry(_Record):

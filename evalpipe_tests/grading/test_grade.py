@@ -179,6 +179,23 @@ def test_paths_that_do_not_count_are_named(grader: Grader) -> None:
     assert grading.ignored_paths == (b"conftest.py", b"test_clock.py")
 
 
+@pytest.mark.slow
+def test_style_is_told_beside_the_verdict_and_never_decides_it(grader: Grader) -> None:
+    style = "test ! -e left && ! grep -n lambda clock.py"
+    # The file that the tests leave behind is in another box.
+    leaves = b"open('left', 'w').close()\n"
+    neat = leaves + b"def noon():\n    return 12\n\n\ndef hours():\n    return 24\n"
+    lax = leaves + b"noon = lambda: 12\nhours = lambda: 24\n"
+    for product, clean in ((neat, True), (lax, False)):
+        grading = grader.grade(grader.patch({b"clock.py": product}), style=style)
+        assert grading.judgement.resolved
+        assert grading.style is not None
+        assert grading.style.clean is clean
+        assert ("2:noon = lambda: 12" in grading.style.output) is not clean
+    assert grader.grade(b"garbage\n", style=style).style is None
+    assert grader.grade(b"").style is None
+
+
 @pytest.mark.parametrize(
     ("patch", "verdict"),
     [

@@ -58,4 +58,6 @@ def verdict(key: str, *, detail: str = "") -> dict[str, Any]:
         "ignored_paths": [b"caf\xe9.py"],
         "grading_seconds": 0.25,
         "graded_at": dt.datetime(2026, 10, 1, 12, 30, 0, 123456, tzinfo=dt.UTC),
+        "style_clean": False,
+        "style_output": "clock.py:1: E731",
     }

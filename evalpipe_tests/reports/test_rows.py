@@ -91,6 +91,8 @@ def test_usage_has_medians_spread_and_cost_per_resolved_task() -> None:
     for number, row in enumerate(rows):
         row |= {"cost_usd": 0.5 + number, "input_tokens": 1000 * (number + 1), "patch_sha256": "p", "attempt": 0}
     rows[0]["ignored_paths"] = [b"tests/test_a.py"]
+    for row, clean in zip(rows, (True, False, None, True), strict=True):
+        row["style_clean"] = clean
     results = SweepBuilder({"steady": [2, 1]}, samples=2, rows=rows).build()
     tasks = tuple(replace(task, reference_lines=4) for task in results.tasks)
     (found,) = analyse(replace(results, tasks=tasks, patch_lines={"p": 6})).usage
@@ -101,6 +103,8 @@ def test_usage_has_medians_spread_and_cost_per_resolved_task() -> None:
     assert found.lines is not None
     assert found.lines.median == 1.5
     assert found.edited_tests == 1
+    table = usage_table((found,), Prices())
+    assert dict(zip(table.header, table.rows[0], strict=True))["style clean"] == "2/3"
 
 
 def test_costs_are_given_in_the_currency_of_the_sweep_at_its_rate() -> None:

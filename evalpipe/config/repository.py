@@ -147,11 +147,11 @@ class RepositoryConfig(ConfigModel):
     )
     max_files: Count = Field(default=25, description="a change with more files, generated ones aside, is no candidate")
     require_issue: bool = Field(default=False, description="whether a candidate must name an issue")
-    validation: ValidationConfig = Field(default=ValidationConfig(), description="limits of a validation run")
     style: Text | None = Field(
         default=None,
         description="a shell command that ends with 0 when style and lint are in order; a column beside the verdict",
     )
+    validation: ValidationConfig = Field(default=ValidationConfig(), description="limits of a validation run")
 
     @property
     def source_is_url(self) -> bool:

@@ -103,14 +103,7 @@ class DockerEnvironmentBuilder:
             elif isinstance(planned.source, ImageSource):
                 made = self._checked(BuildResult(BuildStatus.BUILT, planned.base_digest), planned)
             elif isinstance(planned.source, DockerfileSource):
-                made = build_dockerfile(
-                    self._engine,
-                    planned.source,
-                    f"{IMAGE_NAME}:{self._tag(planned.build_key)}",
-                    self._labels(planned.build_key),
-                    self._settings,
-                )
-                made = self._checked(made, planned)
+                made = self._build_dockerfile(planned.source, planned)
             else:
                 made = self._build_recipe(planned.source, planned)
         except DiskFull as error:
@@ -140,13 +133,27 @@ class DockerEnvironmentBuilder:
         return f"{key[:32]}-{self._instance}"
 
     def _built_before(self, key: str) -> str | None:
-        """The image of this key, whoever of this engine built it; it is tagged as this instance's too."""
+        """The image of this key, whoever of this engine built it; it is tagged as this instance's too.
+
+        It is known by a name that a build gave it: whatever anybody makes from it has its labels.
+        """
         with engine_faults("look for an image that was built before"):
-            images = self._engine.client.images.list(filters={"label": f"{BUILD_LABEL}={key}"})
-            if not images:
+            named = self._engine.client.images.list(filters={"reference": f"{IMAGE_NAME}:{key[:32]}-*"})
+            found = next((image for image in named if image.labels.get(BUILD_LABEL) == key), None)
+            if found is None:
                 return None
-            images[0].tag(IMAGE_NAME, self._tag(key))
-        return str(images[0].id)
+            found.tag(IMAGE_NAME, self._tag(key))
+        return str(found.id)
+
+    def _build_dockerfile(self, source: DockerfileSource, planned: PlannedBuild) -> BuildResult:
+        name = f"{IMAGE_NAME}:{self._tag(planned.build_key)}"
+        built = build_dockerfile(self._engine, source, name, self._labels(planned.build_key), self._settings)
+        made = self._checked(built, planned)
+        if built.image is not None and made.image is None:
+            # Else the next build would find it, and take it unchecked.
+            with engine_faults(f"remove the image {name}"):
+                self._engine.client.images.remove(name)
+        return made
 
     def _build_recipe(self, source: RecipeSource, planned: PlannedBuild) -> BuildResult:
         labels = [f"LABEL {name}={value}" for name, value in self._labels(planned.build_key).items()]

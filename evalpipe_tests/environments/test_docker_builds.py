@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -179,6 +180,16 @@ def test_second_build_starts_no_container_and_gives_the_same_image(
     assert found.image_digest == built.image_digest
 
 
+def test_what_somebody_makes_from_an_image_is_not_taken_for_it(
+    builder: DockerEnvironmentBuilder, docker_sandbox: DockerSandbox, base_image: str, built: BuiltEnvironment
+) -> None:
+    text = f"FROM {built.image_digest}\nRUN touch /tmp/more\n".encode()
+    made, _ = docker_sandbox.client.images.build(fileobj=io.BytesIO(text), rm=True, network_mode="none")
+    again = builder.build(builder.plan(RecipeSource(base_image, RECIPE, TREE)))
+    assert again.image_digest == built.image_digest
+    docker_sandbox.client.images.remove(str(made.id))
+
+
 def test_image_has_no_network_and_no_rights_at_run(docker_sandbox: DockerSandbox, built: BuiltEnvironment) -> None:
     script = (
         "cat /proc/net/dev | tail -n +3 | cut -d: -f1; touch /opt/evalpipe/x 2>/dev/null && echo wrote; "
@@ -327,6 +338,19 @@ def test_own_image_with_a_commit_after_the_base_is_a_leak(
     assert builder.build(planned).status is BuildStatus.LEAKS_PROJECT
     assert builder.build(builder.plan(ImageSource(image))).status is BuildStatus.BUILT
     client.images.remove(image)
+
+
+def test_own_dockerfile_with_a_commit_after_the_base_is_a_leak_each_time(
+    builder: DockerEnvironmentBuilder, docker_sandbox: DockerSandbox, base_image: str
+) -> None:
+    docker_sandbox.client.images.get(base_image).tag("evalpipe-test/leaks", SESSION)
+    change = "0123456789" * 4
+    folder = f"/opt/objects/{change[:2]}"
+    text = f"FROM evalpipe-test/leaks:{SESSION}\nRUN mkdir -p {folder} && touch {folder}/{change[2:]}\n"
+    source = DockerfileSource("Dockerfile", {"Dockerfile": text.encode()})
+    planned = replace(builder.plan(source), newer=frozenset({change}))
+    assert [builder.build(planned).status for _ in range(2)] == [BuildStatus.LEAKS_PROJECT] * 2
+    docker_sandbox.client.images.remove(f"evalpipe-test/leaks:{SESSION}")
 
 
 def test_container_that_a_person_starts_from_an_image_is_left_alone(

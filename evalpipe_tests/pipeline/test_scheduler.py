@@ -29,7 +29,7 @@ def test_the_daemon_looks_for_backfills_as_often_as_the_workspace_says(
     monkeypatch.setattr(daemon_controller, "DEFAULT_DAEMON_INTERVAL_SECONDS", 30)
     monkeypatch.setenv("EVALPIPE_STATE_DIR", str(tmp_path / "state"))
     text = (TOP / "dagster.yaml").read_text(encoding="utf-8")
-    (tmp_path / "dagster.yaml").write_text(text.replace("backfill_interval_seconds: 5", "backfill_interval_seconds: 3"))
+    (tmp_path / "dagster.yaml").write_text(text.replace("backfill_interval_seconds: 2", "backfill_interval_seconds: 3"))
     waits = _Waits()
     with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
         context = Mock(instance=instance)

@@ -145,8 +145,9 @@ def test_schedules_and_sensors_are_there_and_off(opened: Opened) -> None:
     wanted = ["demo__quarterly", "judge_after_validation", "passes_that_are_due"]
     opened.says(Page("ui-automation", "/automation", wanted))
     counted = "[...document.querySelectorAll('label[class*=Switch] input')].map(one => one.checked)"
-    switches = opened.browser.evaluate(counted)
-    assert switches == [False] * 10
+    # A busy machine draws them one after another.
+    wait_until(lambda: len(opened.browser.evaluate(counted)) == 10, "all switches are drawn")
+    assert opened.browser.evaluate(counted) == [False] * 10
     opened.browser.evaluate("document.querySelectorAll('label[class*=Switch] input')[9].click()")
     # The page moves the switch before the server has heard of it.
     wait_until(lambda: _schedules_that_are_on(opened) == ["weekly_mining"], "the last one is on")

@@ -237,10 +237,8 @@ def _configuration(workspace: Workspace) -> Iterator[Finding]:
 
 def _keys(workspace: Workspace) -> Iterator[Finding]:
     """Whether the key of each provider that a live sweep uses is there. Its value is never looked at, nor shown."""
-    agents, providers = workspace.load_agents().items, workspace.load_providers().items
-    live = [sweep for sweep in workspace.load_sweeps().items.values() if not sweep.archived]
-    used = {agents[name].provider for sweep in live for name in sweep.agents if name in agents}
-    for name, provider in providers.items():
+    used = {agent.provider for agent in workspace.agents_of_live_sweeps().values()}
+    for name, provider in workspace.load_providers().items.items():
         variable = provider.key_variable
         if name not in used or variable is None:
             continue

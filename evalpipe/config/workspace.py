@@ -109,6 +109,12 @@ class Workspace:
     def load_sweeps(self) -> LoadedConfigs[SweepConfig]:
         return self._load_folder(self.sweeps_dir, SweepConfig)
 
+    def agents_of_live_sweeps(self) -> dict[str, AgentConfig]:
+        """The agents that a sweep which is not archived asks for, by name; files that do not load are left out."""
+        live = [sweep for sweep in self.load_sweeps().items.values() if not sweep.archived]
+        asked = {name for sweep in live for name in sweep.agents}
+        return {name: agent for name, agent in self.load_agents().items.items() if name in asked}
+
     def check_references(self) -> list[Problem]:
         """Return what files name in vain: agents of sweeps, providers of agents, and files of the workspace.
 

@@ -11,8 +11,8 @@ from evalpipe.grading.verdict import Judgement, Verdict, judge_report
 from evalpipe.history import PathRules, Repository, ScratchObjects
 from evalpipe.runners import Runner, SuiteRequest
 from evalpipe.runners.plan import REPOSITORY_FOLDER
-from evalpipe.runners.suite import run_suite
-from evalpipe.sandbox import DIRECTORY, Box, FileEntry, Limits, Sandbox
+from evalpipe.runners.suite import lay_tree, run_suite
+from evalpipe.sandbox import Box, FileEntry, Limits, Sandbox
 from evalpipe.tasks import PatchRefusal, PatchRefused, Task, graded_tree, hidden_paths, instance_tree, read_files
 
 GRADER_VERSION = "3"
@@ -121,9 +121,7 @@ def grade(
 
 
 def _check_style(box: Box, command: str, tree: Iterable[FileEntry]) -> StyleCheck:
-    folder = REPOSITORY_FOLDER.encode()
-    box.put([FileEntry(folder, DIRECTORY)])
-    box.put(FileEntry(folder + b"/" + entry.path, entry.mode, entry.data) for entry in tree)
+    lay_tree(box, tree)
     outcome = box.run(("/bin/sh", "-c", command), env={}, cwd=f"{box.root}/{REPOSITORY_FOLDER}")
     said = (outcome.stdout + outcome.stderr).decode(errors="replace")[-STYLE_OUTPUT_CHARACTERS:]
     return StyleCheck(outcome.exit_code == 0 and not outcome.timed_out, said)

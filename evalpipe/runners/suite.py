@@ -44,10 +44,7 @@ def run_suite(
     """
     entries = list(tree)
     plan = runner.plan(box.root, {entry.path: entry.data for entry in entries if entry.mode != SYMLINK}, request)
-    folder = REPOSITORY_FOLDER.encode()
-    # A change may delete every file, and the run then fails in an empty folder.
-    box.put([FileEntry(folder, DIRECTORY)])
-    box.put(FileEntry(folder + b"/" + entry.path, entry.mode, entry.data) for entry in entries)
+    lay_tree(box, entries)
     box.put(FileEntry(path, REGULAR, data) for path, data in plan.files.items())
     printed = ReportOnOutput(f"{box.root}/{plan.report_path}")
     # A shell goes on with a script that is gone, and the tests cannot read in it how a report begins.
@@ -63,6 +60,14 @@ def run_suite(
     if found is not None:
         outcome = replace(outcome, stdout=found.output)
     return SuiteRun(_read(box, runner, plan, outcome, found), outcome)
+
+
+def lay_tree(box: Box, entries: Iterable[FileEntry]) -> None:
+    """Put the files of a repository, by their paths from its top, into its folder in `box`."""
+    folder = REPOSITORY_FOLDER.encode()
+    # A change may delete every file, and the run then fails in an empty folder.
+    box.put([FileEntry(folder, DIRECTORY)])
+    box.put(FileEntry(folder + b"/" + entry.path, entry.mode, entry.data) for entry in entries)
 
 
 def _read(box: Box, runner: Runner, plan: TestPlan, outcome: Outcome, printed: PrintedReport | None) -> SuiteReport:

@@ -4,7 +4,7 @@ What rows name has to be there: blobs, and the manifest of each attempt. Everyth
 first.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,34 +54,25 @@ def verify_lake(bench: Workbench) -> LakeReport:
         for path in blobs:
             faults += _some(inspect_blob(lake, path))
             advance()
+        recorded: set[tuple[str, ...]] = set()
         for path in manifests:
-            faults += _some(_inspect_manifest(path))
+            sweep, agent = path.relative_to(lake.root / "manifests").parts[:2]
+            try:
+                recorded.add((sweep, agent, configuration_key(read_manifest(path))))
+            except ManifestError as error:
+                faults.append(LakeFault(LakeFaultKind.MANIFEST, path, f"{error}\nrestore {path} from a backup"))
+                # Of which attempts it is, it does not tell any more.
+                recorded.update(_configurations(lake.root, sweep, agent))
             advance()
     faults += missing_blobs(lake, names)
-    faults += _missing_manifests(lake.root, manifests)
+    faults += _missing_manifests(lake.root, recorded)
     counts = len(tables), len(blobs), len(manifests)
     return LakeReport(*counts, tuple(faults), tuple(unfinished_writes(lake)), tuple(lake.folder.waiting()))
 
 
-def _inspect_manifest(path: Path) -> LakeFault | None:
-    try:
-        read_manifest(path)
-    except ManifestError as error:
-        return LakeFault(LakeFaultKind.MANIFEST, path, f"{error}\nrestore {path} from a backup")
-    return None
-
-
-def _missing_manifests(root: Path, manifests: Sequence[Path]) -> Iterator[LakeFault]:
+def _missing_manifests(root: Path, recorded: Collection[tuple[str, ...]]) -> Iterator[LakeFault]:
     """A fault for each configuration of an agent under which there are attempts, and of which no manifest is left."""
-    recorded: set[tuple[str, ...]] = set()
-    for path in manifests:
-        sweep, agent = path.relative_to(root / "manifests").parts[:2]
-        try:
-            recorded.add((sweep, agent, configuration_key(read_manifest(path))))
-        except ManifestError:
-            # Named already; of which attempts it is, it does not tell any more.
-            recorded.update(_configurations(root, sweep, agent))
-    for sweep, agent, configuration in sorted(_configurations(root, "*", "*") - recorded):
+    for sweep, agent, configuration in sorted(_configurations(root, "*", "*").difference(recorded)):
         path = root / "manifests" / sweep / agent
         text = f"{path} has no manifest of the attempts under {configuration}: restore it from a backup"
         yield LakeFault(LakeFaultKind.MANIFEST, path, text)

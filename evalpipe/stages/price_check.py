@@ -10,12 +10,10 @@ from evalpipe.gateway.prices import is_priced
 
 def look_at_prices(workspace: Workspace) -> Iterator[Finding]:
     """A finding for each agent of a live sweep that calls a model, once."""
-    agents, providers = workspace.load_agents().items, workspace.load_providers().items
-    live = [sweep for sweep in workspace.load_sweeps().items.values() if not sweep.archived]
-    for name in sorted({name for sweep in live for name in sweep.agents if name in agents}):
-        provider = agents[name].provider
-        if provider in providers:
-            yield _look_at(agents[name], providers[provider])
+    providers = workspace.load_providers().items
+    for _, agent in sorted(workspace.agents_of_live_sweeps().items()):
+        if agent.provider in providers:
+            yield _look_at(agent, providers[agent.provider])
 
 
 def _look_at(agent: AgentConfig, provider: ProviderConfig) -> Finding:

@@ -12,6 +12,7 @@ from evalpipe.reports.analysis import analyse
 from evalpipe.reports.findings import Caution
 from evalpipe.reports.forms import report_markdown
 from evalpipe.reports.records import SweepResults
+from evalpipe.reports.wording import NOTHING
 from evalpipe_tests.reports.sweeps import BROAD, STEADY, SweepBuilder, graded_table, two_agents
 
 _FLAGGED = {"integrity": "flagged", "integrity_reasons": ["early_exit: patch: os._exit(0)"]}
@@ -142,4 +143,4 @@ def test_a_control_that_was_graded_at_some_tasks_only_is_told() -> None:
 def test_below_five_tasks_a_difference_has_no_points() -> None:
     text = report_markdown(SweepBuilder({"a": [4] * 4, "b": [0] * 4}).build())
     assert "-100 points" not in text
-    assert "a | b | original | – | – | 4 | 0 / 4" in text  # noqa: RUF001
+    assert f"a | b | original | {NOTHING} | {NOTHING} | 4 | 0 / 4" in text
